@@ -1,0 +1,228 @@
+"""From what the caller gave to tokens and slots, in plain Python: `PrefixKey`, and the key forms of the protocol.
+
+The compiled implementations read the same forms in their own code and give the same errors.
+"""
+
+from __future__ import annotations
+
+import threading
+from array import array
+from typing import Any, Union
+
+import numpy as np
+import numpy.typing as npt
+
+TOKEN_MAX = 2**32 - 1
+_INTEGER_FORMATS = "bBhHiIlLqQnN"
+_BYTE_ORDERS = "@=<>!"
+
+Tokens = npt.NDArray[np.uint32]
+Slots = npt.NDArray[np.int64]
+Key = Union["PrefixKey", list[Any], tuple[Any, ...], bytes, bytearray, memoryview, "array[Any]", npt.NDArray[Any]]
+"""The forms of a key (the protocol, section 3). Other one-dimensional integer buffers work too."""
+
+
+class PrefixKey:
+    """Tokens prepared once and used many times: by a request that waits in a queue and is matched at every step.
+
+    Immutable. Works with every cache, implementation, page size and thread. ``len()``, ``==`` and ``hash()`` are those
+    of its tokens; ``key[:n]`` takes O(1) and ``key.extended(tokens)`` amortised O(new) (both share the tokens of the key
+    that they come from). Raises what a key of that form raises anywhere: TypeError for a wrong form, ValueError for a
+    token outside 0 … 2³²−1.
+
+    ``memo`` is for implementations: each may remember there, under its own name, what it computed for this key. What
+    it remembers never changes a result.
+    """
+
+    __slots__ = ("_storage", "_tokens", "memo")
+
+    _storage: _Storage
+    _tokens: Tokens
+    memo: dict[str, object]
+
+    def __init__(self, tokens: Key) -> None:
+        converted = as_tokens(tokens)
+        storage = _Storage(len(converted))
+        storage.append(0, converted)
+        self._set(storage, len(converted))
+
+    def _set(self, storage: _Storage, length: int) -> None:
+        view = storage.tokens[:length]
+        view.flags.writeable = False
+        self._storage, self._tokens, self.memo = storage, view, {}
+
+    @classmethod
+    def _over(cls, storage: _Storage, length: int) -> PrefixKey:
+        key = cls.__new__(cls)
+        key._set(storage, length)
+        return key
+
+    @property
+    def tokens(self) -> Tokens:
+        """The tokens: read-only uint32, contiguous, shape ``(len(self),)``. O(1)."""
+        return self._tokens
+
+    def extended(self, tokens: Key) -> PrefixKey:
+        """This key followed by ``tokens`` (any form of a key), in amortised O(new)."""
+        new = as_tokens(tokens)
+        storage, length = self._storage, len(self._tokens)
+        if not storage.append(length, new):
+            storage = _Storage(2 * (length + len(new)))
+            storage.append(0, np.concatenate((self._tokens, new)))
+        return self._over(storage, length + len(new))
+
+    def __len__(self) -> int:
+        return len(self._tokens)
+
+    def __getitem__(self, index: slice) -> PrefixKey:
+        if not isinstance(index, slice):
+            raise TypeError(f"a PrefixKey takes a slice [:n], not {type(index).__name__}; for its tokens see .tokens")
+        start, stop, step = index.indices(len(self))
+        if start != 0 or step != 1:
+            raise ValueError("a slice of a PrefixKey must be a prefix: key[:n]")
+        return self._over(self._storage, stop)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PrefixKey):
+            return NotImplemented
+        return self is other or np.array_equal(self._tokens, other._tokens)
+
+    def __hash__(self) -> int:
+        return hash(self._tokens.tobytes())
+
+    def __copy__(self) -> PrefixKey:
+        return self
+
+    def __deepcopy__(self, memo: object) -> PrefixKey:
+        return self
+
+    def __reduce__(self) -> tuple[type[PrefixKey], tuple[Tokens]]:
+        return (PrefixKey, (self._tokens.copy(),))
+
+    def __repr__(self) -> str:
+        head = ", ".join(map(str, self._tokens[:8].tolist()))
+        return f"PrefixKey([{head}{', …' if len(self) > 8 else ''}], length={len(self)})"
+
+
+class _Storage:
+    """Tokens that several keys share: each sees a prefix of them. Only the key that ends where they end may append."""
+
+    __slots__ = ("_lock", "_used", "tokens")
+
+    def __init__(self, capacity: int) -> None:
+        self.tokens: Tokens = np.empty(capacity, np.uint32)
+        self._used = 0
+        self._lock = threading.Lock()
+
+    def append(self, at: int, new: Tokens) -> bool:
+        """Put ``new`` behind the first ``at`` tokens; False if others stand there already, or there is no room."""
+        with self._lock:
+            if at != self._used or at + len(new) > len(self.tokens):
+                return False
+            self.tokens[at : at + len(new)] = new
+            self._used += len(new)
+            return True
+
+
+def as_tokens(key: object) -> Tokens:
+    """The tokens of a key, uint32 and contiguous. Not a copy where the key is already so: do not write to it."""
+    if isinstance(key, PrefixKey):
+        return key.tokens
+    if isinstance(key, (list, tuple)):
+        items = _items(key)
+        _check_element_types(items, "token")
+        try:
+            return np.frombuffer(array("I", items), np.uint32) if items else np.empty(0, np.uint32)
+        except (OverflowError, TypeError):
+            return _from_items(items, "token", 0, TOKEN_MAX, np.uint32)
+    return _from_buffer(key, "key", "token", 0, TOKEN_MAX, np.uint32)
+
+
+def as_slots(values: object) -> Slots:
+    """The slots that ``values`` holds, int64 and contiguous. Not a copy where they are already so."""
+    if isinstance(values, PrefixKey):
+        return values.tokens.astype(np.int64)
+    if isinstance(values, (list, tuple)):
+        items = _items(values)
+        _check_element_types(items, "value")
+        try:
+            return np.frombuffer(array("q", items), np.int64) if items else np.empty(0, np.int64)
+        except (OverflowError, TypeError):
+            return _from_items(items, "value", -(2**63), 2**63 - 1, np.int64)
+    return _from_buffer(values, "values", "value", -(2**63), 2**63 - 1, np.int64)
+
+
+def _items(sequence: list[Any] | tuple[Any, ...]) -> list[Any] | tuple[Any, ...]:
+    """The elements as stored, whatever a subclass says of them."""
+    if type(sequence) in (list, tuple):
+        return sequence
+    kind = list if isinstance(sequence, list) else tuple
+    return kind.__getitem__(sequence, slice(None))  # type: ignore[arg-type, no-any-return]
+
+
+def _check_element_types(items: list[Any] | tuple[Any, ...], word: str) -> None:
+    kinds = set(map(type, items))
+    kinds.discard(int)
+    wrong = {kind for kind in kinds if not _is_integer_type(kind)}
+    if wrong:
+        position = next(i for i, item in enumerate(items) if type(item) in wrong)
+        raise TypeError(f"{word} {position} must be an integer, not {type(items[position]).__name__}")
+
+
+def _is_integer_type(kind: type) -> bool:
+    if issubclass(kind, int):
+        return kind is not bool
+    return issubclass(kind, np.integer) and not issubclass(kind, np.timedelta64)
+
+
+def _from_items(items: Any, word: str, low: int, high: int, dtype: type) -> npt.NDArray[Any]:
+    """The slow way, for elements that ``array`` does not take: names the first one that is out of range."""
+    numbers = [int.__index__(item) if isinstance(item, int) else int(item) for item in items]
+    for position, number in enumerate(numbers):
+        if not low <= number <= high:
+            raise ValueError(f"{word} {position} is {number}, outside {low} … {high}")
+    return np.array(numbers, dtype)
+
+
+def _from_buffer(source: object, what: str, word: str, low: int, high: int, dtype: type) -> npt.NDArray[Any]:
+    if isinstance(source, str):
+        raise TypeError(f"{what} must be a list, a tuple, an integer buffer or a PrefixKey, not str")
+    try:
+        view = memoryview(source)  # type: ignore[arg-type]
+    except (TypeError, ValueError, BufferError):
+        raise TypeError(
+            f"{what} must be a list, a tuple, an integer buffer or a PrefixKey, not {type(source).__name__}"
+        ) from None
+    if view.ndim != 1:
+        raise TypeError(f"{what} must have one dimension, not {view.ndim}")
+    stored = _dtype_of(view, what)
+    if not view.nbytes:
+        return np.empty(0, dtype)
+    numbers = np.frombuffer(view if view.c_contiguous else view.tobytes(), stored)
+    if stored == dtype and numbers.flags.aligned:
+        return numbers
+    _check_range(numbers, word, low, high)
+    return numbers.astype(dtype)
+
+
+def _dtype_of(view: memoryview, what: str) -> np.dtype[Any]:
+    order, letter = "@", view.format
+    if len(letter) == 2 and letter[0] in _BYTE_ORDERS:
+        order, letter = letter[0], letter[1]
+    if len(letter) != 1 or letter not in _INTEGER_FORMATS or view.itemsize not in (1, 2, 4, 8):
+        raise TypeError(f"{what} must hold integers, not a buffer of format {view.format!r}")
+    sign = "i" if letter.islower() else "u"
+    return np.dtype(f"{'>' if order in '>!' else '<' if order == '<' else '='}{sign}{view.itemsize}")
+
+
+def _check_range(numbers: npt.NDArray[Any], word: str, low: int, high: int) -> None:
+    smallest, largest = int(numbers.min()), int(numbers.max())
+    if smallest >= low and largest <= high:
+        return
+    wrong = np.zeros(len(numbers), bool)
+    if smallest < low:
+        wrong |= numbers < low
+    if largest > high:
+        wrong |= numbers > high
+    position = int(wrong.argmax())
+    raise ValueError(f"{word} {position} is {int(numbers[position])}, outside {low} … {high}")
