@@ -1,0 +1,89 @@
+"""Options and fixtures of the suite: see README.md."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from implementations import Implementation
+
+import triradix
+
+_quiet = {"deadline": None, "suppress_health_check": list(HealthCheck), "print_blob": True}
+settings.register_profile("default", max_examples=40, stateful_step_count=30, **_quiet)
+settings.register_profile("ci", max_examples=40, stateful_step_count=30, derandomize=True, **_quiet)
+settings.register_profile("thorough", max_examples=2000, stateful_step_count=60, **_quiet)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("triradix")
+    group.addoption(
+        "--implementation",
+        action="append",
+        metavar="NAME|module:Class",
+        help="run against this one; may be given several times (default: reference, cython, rust)",
+    )
+    group.addoption("--skip-missing", action="store_true", help="skip, not fail, an implementation that is not built")
+    group.addoption("--thorough", action="store_true", help="long fuzzing and soaks")
+    group.addoption("--walk-seed", type=int, help="run one random walk, that of this seed: replays a failure")
+    group.addoption("--walks", type=int, help="random walks for each implementation (default 300, thorough 6000)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not config.getoption("--hypothesis-profile"):
+        name = "thorough" if config.getoption("--thorough") else "ci" if os.environ.get("CI") else "default"
+        settings.load_profile(name)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "implementation" in metafunc.fixturenames:
+        names = metafunc.config.getoption("--implementation") or list(triradix.IMPLEMENTATIONS)
+        records = [Implementation(name) for name in names]
+        metafunc.parametrize("implementation", records, ids=str, indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
+def implementation(request: pytest.FixtureRequest) -> Implementation:
+    """The implementation under test. One that is missing fails every test that wants it."""
+    record: Implementation = request.param
+    try:
+        record.cls  # noqa: B018
+    except ImportError as error:
+        if request.config.getoption("--skip-missing"):
+            pytest.skip(f"{record} cannot be imported: {error}")
+        pytest.fail(
+            f"{record} cannot be imported: {error}\n(build it, name others with --implementation, or --skip-missing)",
+            pytrace=False,
+        )
+    return record
+
+
+@pytest.fixture(scope="session")
+def thorough(request: pytest.FixtureRequest) -> bool:
+    return bool(request.config.getoption("--thorough"))
+
+
+@pytest.fixture(scope="session")
+def isolated(implementation: Implementation) -> Any:
+    """Run a script of ``isolated/`` in a fresh interpreter with the implementation's name; its output is returned."""
+    import subprocess
+
+    folder = Path(__file__).parent
+
+    def run(script: str, *arguments: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-X", "faulthandler", str(folder / "isolated" / script), implementation.name, *arguments],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])},
+        )
+        assert done.returncode == 0, (
+            f"{script} ended with {done.returncode}:\n{done.stdout[-3000:]}\n{done.stderr[-6000:]}"
+        )
+        return done.stdout
+
+    return run
