@@ -1,0 +1,119 @@
+# One entry for everything. `make replay` and `make test` need nothing but make, Python 3.10 or newer, a C compiler and
+# cargo; all else goes into .venv. A part is built again only when its sources have changed.
+
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+.DELETE_ON_ERROR:
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMPS := $(VENV)/stamps
+PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
+ARGS ?=
+
+# rustup's usual place, for shells that have not read its profile yet.
+export PATH := $(PATH):$(HOME)/.cargo/bin
+
+PACKAGES := src/triradix reference cython_impl rust_impl
+TYPED := -p triradix -p profiles -p asv_benchmarks
+CYTHON_SOURCES := setup.py pyproject.toml $(wildcard cython_impl/*.pyx cython_impl/*.pxd cython_impl/*.pxi cython_impl/*.h)
+RUST_SOURCES := $(wildcard rust_impl/Cargo.toml rust_impl/Cargo.lock rust_impl/pyproject.toml rust_impl/*.pyi) \
+	$(shell find rust_impl/src rust_impl/build.rs -type f 2>/dev/null)
+
+.PHONY: help setup build replay test test-thorough cargo-test mutants lint lint-python lint-cython lint-rust types \
+	format hooks bench bench-publish profile clean FORCE
+
+help: ## Say what can be made
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | while IFS='	' read -r name what; do \
+		printf '  make %-15s %s\n' "$$name" "$$what"; done
+
+setup: build ## Make .venv, install what development needs, build both compiled parts
+build: $(STAMPS)/cython $(STAMPS)/rust ## The same: build again what has changed
+
+$(STAMPS)/venv:
+	@python=$$(.ci/preflight) && rm -rf $(VENV) && "$$python" -m venv $(VENV)
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/tools: .ci/constraints.txt pyproject.toml $(STAMPS)/venv
+	@echo "Installing the development tools into $(VENV)"
+	@$(PIP) install --quiet --constraint .ci/constraints.txt pip
+	@$(PIP) install --quiet --constraint .ci/constraints.txt --group dev
+	@touch $@
+
+# The installed package is a tree of links to the files that were there at the install: a new file needs a new install.
+$(STAMPS)/files: FORCE | $(STAMPS)/venv
+	@find $(PACKAGES) \( -name target -o -name __pycache__ \) -prune -o \( -name '*.py' -o -name '*.pyi' \) -print \
+		| LC_ALL=C sort > $@.now
+	@cmp -s $@.now $@ && rm $@.now || mv $@.now $@
+
+# That tree stands in build/, which somebody may have deleted.
+build/.keep:
+	@mkdir -p build && touch $@
+
+$(STAMPS)/cython: $(CYTHON_SOURCES) $(STAMPS)/files build/.keep $(STAMPS)/tools
+	@echo "Building the Cython part"
+	@PYTHONWARNINGS=ignore $(PIP) install --quiet --constraint .ci/constraints.txt --no-build-isolation --editable .
+	@touch $@
+
+# After the other part, since triradix-rust depends on triradix.
+$(STAMPS)/rust: $(RUST_SOURCES) $(STAMPS)/tools | $(STAMPS)/cython
+	@echo "Building the Rust part"
+	@cd rust_impl && PIP_QUIET=1 VIRTUAL_ENV="$(CURDIR)/$(VENV)" ../$(BIN)/maturin develop --release --locked
+	@touch $@
+
+replay: build ## Run the main job; ARGS="--trace FILE --capacity 500000" and so on are passed on
+	$(BIN)/triradix replay $(ARGS)
+
+test: build ## Pass the tests of all three implementations; ARGS are passed to pytest
+	$(BIN)/python -m pytest -n auto $(ARGS)
+
+test-thorough: build cargo-test ## The crate's own tests, then the suite with long fuzzing and soaks
+	$(BIN)/python -m pytest -n auto --thorough $(ARGS)
+
+cargo-test: $(STAMPS)/venv ## The Rust crate's own tests, without Python
+	cd rust_impl && cargo test --locked
+
+mutants: build ## Plant faults in the reference: the suite must catch each
+	$(BIN)/python -m tests.mutants $(ARGS)
+
+lint: lint-python lint-cython lint-rust ## Formatters and linters of all three languages
+
+lint-python: $(STAMPS)/tools
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+lint-cython: $(STAMPS)/tools
+	$(BIN)/cython-lint cython_impl
+
+lint-rust: $(STAMPS)/venv
+	cd rust_impl && cargo fmt --check
+	cd rust_impl && cargo clippy --locked --all-targets -- --deny warnings
+
+types: build ## mypy --strict, and the stubs of the compiled parts against what they describe
+	$(BIN)/mypy $(TYPED)
+	$(BIN)/stubtest triradix.cython_impl _triradix_rust --allowlist .ci/stubtest-allowlist.txt
+
+format: $(STAMPS)/tools ## Format Python and Rust in place
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	cd rust_impl && cargo fmt
+
+hooks: $(STAMPS)/tools ## Check each commit before it is made (git pre-commit hook)
+	$(BIN)/pre-commit install
+
+ASV = cd asv_benchmarks && PATH="$(CURDIR)/$(BIN):$$PATH" asv
+
+bench: $(STAMPS)/tools ## Measure HEAD once, quickly; ARGS="COMMITS" measures others (uncommitted edits are not seen)
+	$(ASV) machine --yes
+	$(ASV) run --quick --show-stderr $(or $(ARGS),HEAD^!)
+
+bench-publish: $(STAMPS)/tools ## Make the site of everything measured: .asv/html
+	$(ASV) publish
+
+profile: build ## Record who holds the GIL in each implementation: out/profiles
+	$(BIN)/python -m profiles.record $(ARGS)
+
+clean: ## Remove everything that was made, .venv too
+	rm -rf $(VENV) build dist out .asv .hypothesis .mypy_cache .pytest_cache .ruff_cache *.egg-info
+	rm -f cython_impl/*.c cython_impl/*.so
+	rm -rf rust_impl/target
