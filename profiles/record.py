@@ -90,15 +90,14 @@ class Load:
 @contextmanager
 def load(implementation: str, matchers: int, batch: int) -> Iterator[Load]:
     command = [sys.executable, "-m", "profiles.load", implementation, str(matchers), str(batch)]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    try:
-        yield Load(process)
-        process.communicate()
-        if process.returncode:
-            raise CannotRecord(f"the load over {implementation} failed: what it wrote above says why")
-    finally:
-        process.kill()
-        process.wait()
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield Load(process)
+            process.communicate()
+        finally:
+            process.kill()
+    if process.returncode:
+        raise CannotRecord(f"the load over {implementation} failed: what it wrote above says why")
 
 
 def find_py_spy() -> str:

@@ -7,7 +7,6 @@ import inspect
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +24,14 @@ from asv_benchmarks.benchmarks import workload  # noqa: E402
 MODULES = ("match", "insert", "evict")
 
 
-def benchmarks() -> Iterator[Any]:
-    for name in MODULES:
-        module = importlib.import_module(f"asv_benchmarks.benchmarks.{name}")
-        for _, cls in inspect.getmembers(module, inspect.isclass):
-            if cls.__module__ == module.__name__:
-                yield cls
+def benchmarks() -> list[Any]:
+    modules = [importlib.import_module(f"asv_benchmarks.benchmarks.{name}") for name in MODULES]
+    return [
+        cls
+        for module in modules
+        for _, cls in inspect.getmembers(module, inspect.isclass)
+        if cls.__module__ == module.__name__
+    ]
 
 
 def timed(cls: Any) -> list[str]:
