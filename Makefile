@@ -42,8 +42,8 @@ $(STAMPS)/tools: .ci/constraints.txt pyproject.toml $(STAMPS)/venv
 
 # The installed package is a tree of links to the files that were there at the install: a new file needs a new install.
 $(STAMPS)/files: FORCE | $(STAMPS)/venv
-	@find $(PACKAGES) \( -name target -o -name __pycache__ \) -prune -o \( -name '*.py' -o -name '*.pyi' \) -print \
-		| LC_ALL=C sort > $@.now
+	@find $(PACKAGES) \( -name target -o -name __pycache__ \) -prune -o \
+		-type f ! -name '*.so' ! -name '*.c' ! -name '*.rs' -print | LC_ALL=C sort > $@.now
 	@cmp -s $@.now $@ && rm $@.now || mv $@.now $@
 
 # That tree stands in build/, which somebody may have deleted.
