@@ -111,6 +111,7 @@ class Lockstep:
         self.locks: Counter[str] = Counter()
         self._ours: dict[Any, Any] = {}  # the model's node -> the implementation's: equal here, equal there
         self._theirs: dict[Any, Any] = {}
+        self._names: dict[Any, str] = {}  # the first name of each page, under which its locks are counted
         other = (oracle.RadixCache(**config), implementation.create(**config))
         key = list(range(2 * config.get("page_size", 1) + 1))
         self._foreign = tuple(cache.insert(key, key).node for cache in other)
@@ -213,6 +214,7 @@ class Lockstep:
         self.results.clear()
         self._ours = dict(self.nodes.values())
         self._theirs = {theirs: ours for ours, theirs in self.nodes.values()}
+        self._names = {ours: name for name, (ours, _) in self.nodes.items()}
 
     # Comparisons
 
@@ -243,11 +245,10 @@ class Lockstep:
             self._same(step, "stats", *({name: stats[name] for name in COUNTERS} for stats in (expected, got)))
         elif op not in ("drop", "check"):
             self._same(step, "answer", expected, got)
-            if op == "lock":
-                self.locks[step["node"]] += 1
-            elif op == "unlock":
-                self.locks[step["node"]] -= 1
-            elif op == "reset":
+            if op in ("lock", "unlock") and not self.nodes[step["node"]][0].is_root:
+                ours = self.nodes[step["node"]][0]
+                self.locks[self._names.setdefault(ours, step["node"])] += 1 if op == "lock" else -1
+            if op == "reset":
                 self.locks.clear()
 
     def _new_node(self, step: Step, name: str, ours: Any, theirs: Any) -> None:
@@ -259,6 +260,7 @@ class Lockstep:
             raise Difference(f"{step}\n  nodes of one page are not equal: {first!r}, {theirs!r}")
         if not self._theirs.setdefault(theirs, ours) == ours:
             raise Difference(f"{step}\n  nodes of two pages are equal: {theirs!r}")
+        self._names.setdefault(ours, name)
         self.nodes[name] = (ours, theirs)
 
     def _new_result(self, step: Step, expected: Any, got: Any) -> None:

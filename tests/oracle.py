@@ -103,7 +103,7 @@ class RadixCache(Unique):
         inserted_len: Any = 0,
     ) -> PageInsertResult:
         tokens, namespace = as_tokens(key).tolist(), as_namespace(extra_key)
-        count = len(values)
+        count = _stored_length(values)
         if count != len(tokens):
             raise ValueError(f"{count} values for {len(tokens)} tokens")
         slots = as_slots(values).tolist()
@@ -306,6 +306,14 @@ class RadixCache(Unique):
         if not isinstance(node, PageNode) or node.cache is not self:
             raise ValueError("the node is of another cache")
         return node.page
+
+
+def _stored_length(values: Any) -> int:
+    """`len`, whatever a subclass of list or tuple says of itself."""
+    for kind in (list, tuple):
+        if isinstance(values, kind):
+            return kind.__len__(values)
+    return len(values)
 
 
 def _batch(keys: Any, extra_keys: Any, threads: Any) -> list[tuple[list[int], Namespace]]:
