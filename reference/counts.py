@@ -1,0 +1,89 @@
+"""The numbers that a tree keeps: its clock, its sizes, what happened since it was made, and what it holds."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+from triradix.reference.births import Birth
+from triradix.reference.marks import Mark
+from triradix.reference.node import Run
+from triradix.reference.span import Span
+
+_FIELDS = (
+    "births", "clock", "digests", "evicted_tokens", "hit_tokens", "inserted_tokens", "inserts", "lookup_tokens",
+    "lookups", "marks", "protected", "runs", "span_bytes", "spans", "total",
+)  # fmt: skip
+
+
+class Counts:
+    __slots__ = _FIELDS
+
+    births: int
+    clock: int
+    """The tick of the last match or insert."""
+    digests: int
+    evicted_tokens: int
+    hit_tokens: int
+    inserted_tokens: int
+    inserts: int
+    lookup_tokens: int
+    lookups: int
+    marks: int
+    protected: int
+    """Units of locked pages."""
+    runs: int
+    """Roots apart."""
+    span_bytes: int
+    spans: int
+    total: int
+    """Cached units."""
+
+    def __init__(self) -> None:
+        for field in _FIELDS:
+            setattr(self, field, 0)
+
+    def state(self) -> tuple[int, ...]:
+        return tuple([getattr(self, field) for field in _FIELDS])
+
+    def restore(self, state: tuple[int, ...]) -> None:
+        for field, value in zip(_FIELDS, state, strict=True):
+            setattr(self, field, value)
+
+    def memory_bytes(self, spaces: int) -> int:
+        """What the tree holds, estimated in O(1): the objects by their size in this Python, and the buffers.
+
+        A run counts with its entry in a dict and in the eviction queue. Free room in dicts, lists and the allocator is
+        not seen.
+        """
+        return (
+            self.runs * _RUN
+            + self.marks * _MARK
+            + self.births * _BIRTH
+            + self.spans * _SPAN
+            + self.span_bytes
+            + spaces * _SPACE
+            + self.digests * _DIGEST
+        )
+
+
+_GC_HEADER = 16
+_INT = sys.getsizeof(1 << 30)
+_POINTER = 8
+# In a dict a page is a bytes object, and its entry takes a hash, two pointers and a place in the index.
+_ENTRY = sys.getsizeof(b"") + 4 * _POINTER
+_QUEUED = sys.getsizeof((0, 0)) + sys.getsizeof((0, 0, 0)) + 2 * _GC_HEADER + 2 * _INT + _POINTER
+_RUN = (
+    Run.__basicsize__
+    + _GC_HEADER
+    + sys.getsizeof({})
+    + 2 * (sys.getsizeof([]) + _GC_HEADER)
+    + 2 * _INT
+    + _ENTRY
+    + _QUEUED
+)
+_MARK = Mark.__basicsize__ + _GC_HEADER + _POINTER + 2 * _INT
+_BIRTH = Birth.__basicsize__ + _GC_HEADER + _INT
+_SPAN = Span.__basicsize__ + _GC_HEADER + sys.getsizeof(b"") + sys.getsizeof(np.empty(0, np.int64))
+_SPACE = 4 * _RUN
+_DIGEST = sys.getsizeof(bytes(32)) + _POINTER

@@ -1,0 +1,59 @@
+"""One operation at a time, also across forks, finalizers and signal handlers.
+
+One lock serves all caches of the process: plain Python runs one thread at a time anyway, and so a fork can wait for it
+in one step. The child then inherits every cache between two operations, with the lock free.
+
+An operation is made of Python steps, and between two of them Python may run code of others in the same thread, which
+may use the cache:
+
+* finalizers of garbage: the collector is off while an operation runs, so they come before or after it;
+* signal handlers: no thread can hold them off in plain Python, and the cache is not whole at that instant. They get a
+  RuntimeError. (A handler that only raises, as that of Ctrl-C does, is what `Undo` is for.)
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+from triradix.reference.undo import Undo
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+_lock = threading.RLock()
+_running: list[None] = []
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
+
+
+def run_alone(undo: Undo, operation: Callable[_P, _R], *arguments: _P.args, **options: _P.kwargs) -> _R:
+    """Run ``operation``; if anything raises before it returned, everything it kept in ``undo`` is put back.
+
+    A roll back that is itself interrupted goes on at the next operation. What cannot be helped: an interrupt that comes
+    when the operation is complete, on the way out, finds it done.
+    """
+    with _lock:
+        if _running:
+            raise RuntimeError(
+                "a prefix cache was used in the middle of one of its own operations (by a signal handler?)"
+            )
+        collecting = gc.isenabled()
+        try:
+            gc.disable()
+            _running.append(None)
+            undo.roll_back()
+            result = operation(*arguments, **options)
+            undo.forget()
+            return result
+        except BaseException:
+            undo.roll_back()
+            raise
+        finally:
+            _running.clear()
+            if collecting:
+                gc.enable()

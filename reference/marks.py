@@ -1,0 +1,83 @@
+"""Marks: what the calls that ended at a page wrote there.
+
+A page's ``last_access`` and ``priority`` are the maximum, its ``hit_count`` and locks the sum, over the calls that
+ended at it or below it. So a call writes at one page only, however long the path above it; and when a page goes, what
+its mark says is folded into the page above.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from operator import attrgetter
+
+from triradix.reference.births import Birth
+
+from triradix.arguments import INT64_MIN
+
+_END = attrgetter("end")
+
+MarkState = tuple[int, int, int, int, int, Birth]
+
+
+class Mark:
+    """Closes a segment: the pages of a run after the mark above it, down to ``end``. They share all that a policy sees.
+
+    A new mark is neutral: it says nothing of its page.
+    """
+
+    __slots__ = ("birth", "end", "hits", "last", "locks", "priority")
+
+    def __init__(
+        self, end: int, birth: Birth, last: int = 0, priority: int = INT64_MIN, hits: int = 0, locks: int = 0
+    ) -> None:
+        self.end = end
+        """The depth at which its page ends."""
+        self.birth = birth
+        """The birth of every page of the segment."""
+        self.last = last
+        self.priority = priority
+        self.hits = hits
+        """May be negative: an insert takes back here the hits that do not count."""
+        self.locks = locks
+
+    def copy(self) -> Mark:
+        return Mark(self.end, self.birth, self.last, self.priority, self.hits, self.locks)
+
+    def fold(self, gone: Mark) -> None:
+        """Take over what the mark of an evicted page below says. (It has no locks: locked pages are not evicted.)"""
+        self.last = max(self.last, gone.last)
+        self.priority = max(self.priority, gone.priority)
+        self.hits += gone.hits
+
+    def adds_nothing_to(self, deeper: Mark) -> bool:
+        """Whether it can be dropped from above ``deeper`` without a page changing in anything."""
+        return (
+            self.birth is deeper.birth
+            and self.last <= deeper.last
+            and self.priority <= deeper.priority
+            and not self.hits
+            and not self.locks
+        )
+
+
+def segment(marks: list[Mark], depth: int) -> int:
+    """The position of the mark whose segment holds the page that ends at ``depth``. O(log marks)."""
+    return bisect_left(marks, depth, key=_END)
+
+
+def ensure(marks: list[Mark], depth: int) -> int:
+    """The position of the mark that ends at ``depth``, after making a neutral one if there is none."""
+    if marks[-1].end == depth:
+        return len(marks) - 1
+    at = segment(marks, depth)
+    if marks[at].end != depth:
+        marks.insert(at, Mark(depth, marks[at].birth))
+    return at
+
+
+def prune(marks: list[Mark], at: int) -> None:
+    """Drop the marks right above ``marks[at]`` that add nothing to it. Amortised O(1): each was put there once."""
+    first = at
+    while first and marks[first - 1].adds_nothing_to(marks[at]):
+        first -= 1
+    del marks[first:at]

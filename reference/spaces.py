@@ -1,0 +1,22 @@
+"""Spaces: one for each namespace that has pages."""
+
+from __future__ import annotations
+
+from triradix.reference.eviction import Queue, Rank
+from triradix.reference.node import Run
+from triradix.reference.span import empty_span
+
+from triradix.arguments import Namespace
+
+
+class Space:
+    """One namespace: its root, and its evictable leaves by rank."""
+
+    __slots__ = ("leaves", "namespace", "queued", "root")
+
+    def __init__(self, namespace: Namespace, overlap: int, leaves: Queue[Run]) -> None:
+        self.namespace = namespace
+        self.root = Run(self, None, 0, 0, empty_span(overlap), [])
+        self.leaves = leaves
+        self.queued: Rank | None = None
+        """The rank that stands in the queue of spaces for it, if any."""
