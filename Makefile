@@ -109,6 +109,7 @@ bench: $(STAMPS)/tools ## Measure HEAD once, quickly; ARGS="COMMITS" measures ot
 
 bench-publish: $(STAMPS)/tools ## Make the site of everything measured: .asv/html
 	$(ASV) publish
+	@echo "Look at it with: cd asv_benchmarks && ../$(BIN)/asv preview (its pages load scripts from the internet)"
 
 profile: build ## Record who holds the GIL in each implementation: out/profiles
 	$(BIN)/python -m profiles.record $(ARGS)
