@@ -252,7 +252,8 @@ class RadixCache(Unique):
                     raise IntegrityError("a page is older than its parent")
 
     def pretty_print(self, file: TextIO | None = None) -> None:
-        for page in self._all_pages():
+        print(f"namespaces: {list(self._roots)}; the first pages:", file=file)
+        for page in itertools.islice(self._all_pages(), 20):
             print(page.namespace, page.depth, page.units[:8], f"last {page.last_access}", file=file)
 
     def __repr__(self) -> str:
