@@ -5,13 +5,11 @@ Every function returns the plain value or raises what the protocol names, in the
 
 from __future__ import annotations
 
-from typing import Union
-
 import numpy as np
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
-Namespace = tuple[Union[str, None], Union[str, None]]
+Namespace = tuple[str | None, str | None]
 """(extra_key, cache_salt). Two requests share pages if and only if their pairs are equal."""
 
 DEFAULT_NAMESPACE: Namespace = (None, None)

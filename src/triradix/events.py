@@ -6,7 +6,6 @@ A block hash is the first 8 bytes of the page's SHA-256 digest, as a big-endian 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Union
 
 
 @dataclass(frozen=True)
@@ -40,4 +39,4 @@ class AllBlocksCleared:
     """One ``reset()``."""
 
 
-KVCacheEvent = Union[BlockStored, BlockRemoved, AllBlocksCleared]
+KVCacheEvent = BlockStored | BlockRemoved | AllBlocksCleared

@@ -26,9 +26,9 @@ class PrefixKey:
     """Tokens prepared once and used many times: by a request that waits in a queue and is matched at every step.
 
     Immutable. Works with every cache, implementation, page size and thread. ``len()``, ``==`` and ``hash()`` are those
-    of its tokens; ``key[:n]`` takes O(1) and ``key.extended(tokens)`` amortised O(new) (both share the tokens of the key
-    that they come from). Raises what a key of that form raises anywhere: TypeError for a wrong form, ValueError for a
-    token outside 0 … 2³²−1.
+    of its tokens; ``key[:n]`` takes O(1) and ``key.extended(tokens)`` amortised O(new) (both share the tokens of the
+    key that they come from). Raises what a key of that form raises anywhere: TypeError for a wrong form, ValueError for
+    a token outside 0 … 2³²−1.
 
     ``memo`` is for implementations: each may remember there, under its own name, what it computed for this key. What
     it remembers never changes a result.

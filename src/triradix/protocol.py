@@ -17,7 +17,7 @@ digests are its storage hashes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol, TextIO, Union
+from typing import Protocol, TextIO
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,7 @@ from triradix.events import KVCacheEvent
 from triradix.keys import Key
 from triradix.results import BatchMatchResult, EvictResult, InsertResult, MatchResult, Node
 
-ExtraKey = Union[str, Namespace, None]
+ExtraKey = str | Namespace | None
 """A namespace as the caller gives it: None, a str ``s`` for (s, None), or the pair (extra_key, cache_salt)."""
 
 
@@ -103,7 +103,8 @@ class PrefixCache(Protocol):
         ``values``: one int64 for each token (else ValueError), copied in, opaque. Pages that existed: ``last_access`` =
         now, ``priority`` = max(old, new), ``hit_count`` + 1 where the page ends after ``inserted_len`` (units from the
         root that an earlier chunk of the same request inserted). New pages: ``hit_count`` 1, ``creation`` =
-        ``last_access`` = now, ``priority`` (int64) as given. ``start`` as in ``match_prefix``. Ticks the clock. O(n + h).
+        ``last_access`` = now, ``priority`` (int64) as given. ``start`` as in ``match_prefix``. Ticks the clock.
+        O(n + h).
         """
 
     def inc_lock_ref(self, node: Node) -> int:
@@ -157,8 +158,8 @@ class PrefixCache(Protocol):
     def stats(self) -> Mapping[str, int]:
         """Counts since the start or the last ``reset``. O(1).
 
-        ``lookups`` (matches, not peeks), ``lookup_tokens`` (whole-page units of the keys given), ``hit_tokens`` (those of
-        them that matched), ``inserts``, ``inserted_tokens`` (new units), ``evicted_tokens``; now: ``total_tokens``,
+        ``lookups`` (matches, not peeks), ``lookup_tokens`` (whole-page units of the keys given), ``hit_tokens`` (those
+        of them that matched), ``inserts``, ``inserted_tokens`` (new units), ``evicted_tokens``; now: ``total_tokens``,
         ``nodes`` (the implementation's own), ``memory_bytes`` (all that the cache holds, as allocated).
         """
 

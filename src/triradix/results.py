@@ -97,8 +97,9 @@ class BatchMatchResult(ABC):
 class InsertResult(ABC):
     """What ``insert`` did.
 
-    With ``s`` the length of ``start`` (0 without): of the caller's ``values``, ``[: prefix_len - s]`` are duplicates for
-    the caller to free, ``[prefix_len - s : length - s]`` belong to the cache now, ``[length - s :]`` stay the caller's.
+    With ``s`` the length of ``start`` (0 without): of the caller's ``values``, ``[: prefix_len - s]`` are duplicates
+    for the caller to free, ``[prefix_len - s : length - s]`` belong to the cache now, ``[length - s :]`` stay the
+    caller's.
     """
 
     __slots__ = ()
