@@ -26,7 +26,7 @@ def check_config(
     slru_threshold: object,
     enable_kv_cache_events: object,
 ) -> Config:
-    """Return the arguments as a `Config`. TypeError: a wrong type. ValueError: a wrong value; it says what is allowed."""
+    """Return the arguments as a `Config`. TypeError: a wrong type. ValueError: a wrong value; it says what is right."""
     if not isinstance(eviction_policy, str):
         raise TypeError(f"eviction_policy must be a str, not {type(eviction_policy).__name__}")
     if eviction_policy not in POLICIES:
