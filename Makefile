@@ -9,6 +9,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
+# For tools that start other tools by name.
+WITH_TOOLS = PATH="$(CURDIR)/$(BIN):$$PATH"
 ARGS ?=
 
 # rustup's usual place, for shells that have not read its profile yet.
@@ -83,7 +85,7 @@ lint-python: $(STAMPS)/tools
 	$(BIN)/ruff format --check .
 
 lint-cython: $(STAMPS)/tools
-	$(BIN)/cython-lint cython_impl
+	$(WITH_TOOLS) cython-lint cython_impl
 
 lint-rust: $(STAMPS)/venv
 	cd rust_impl && cargo fmt --check
@@ -101,7 +103,7 @@ format: $(STAMPS)/tools ## Format Python and Rust in place
 hooks: $(STAMPS)/tools ## Check each commit before it is made (git pre-commit hook)
 	$(BIN)/pre-commit install
 
-ASV = cd asv_benchmarks && PATH="$(CURDIR)/$(BIN):$$PATH" asv
+ASV = cd asv_benchmarks && $(WITH_TOOLS) asv
 
 bench: $(STAMPS)/tools ## Measure HEAD once, quickly; ARGS="COMMITS" measures others (uncommitted edits are not seen)
 	$(ASV) machine --yes

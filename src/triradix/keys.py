@@ -156,8 +156,9 @@ def _items(sequence: list[Any] | tuple[Any, ...]) -> list[Any] | tuple[Any, ...]
     """The elements as stored, whatever a subclass says of them."""
     if type(sequence) in (list, tuple):
         return sequence
-    kind = list if isinstance(sequence, list) else tuple
-    return kind.__getitem__(sequence, slice(None))  # type: ignore[arg-type, no-any-return]
+    if isinstance(sequence, list):
+        return list.__getitem__(sequence, slice(None))
+    return tuple.__getitem__(sequence, slice(None))
 
 
 def _check_element_types(items: list[Any] | tuple[Any, ...], word: str) -> None:
