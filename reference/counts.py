@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from operator import attrgetter
 
 import numpy as np
 from triradix.reference.births import Birth
@@ -14,6 +15,7 @@ _FIELDS = (
     "births", "clock", "digests", "evicted_tokens", "hit_tokens", "inserted_tokens", "inserts", "lookup_tokens",
     "lookups", "marks", "protected", "runs", "span_bytes", "spans", "total",
 )  # fmt: skip
+_VALUES = attrgetter(*_FIELDS)
 
 
 class Counts:
@@ -44,7 +46,8 @@ class Counts:
             setattr(self, field, 0)
 
     def state(self) -> tuple[int, ...]:
-        return tuple([getattr(self, field) for field in _FIELDS])
+        fields: tuple[int, ...] = _VALUES(self)
+        return fields
 
     def restore(self, state: tuple[int, ...]) -> None:
         for field, value in zip(_FIELDS, state, strict=True):

@@ -142,6 +142,7 @@ def _cut(tree: Tree, run: Run, top: int) -> None:
     tree.undo.keep(run)
     tree.counts.total -= run.end - top
     gone = run.marks[-1]
+    tree.undo.keep(gone)
     parent = run.parent
     assert parent is not None, "a root has no page to free"
     tree.show_less(run, top)
@@ -165,6 +166,7 @@ def _fold(tree: Tree, gone: Mark, into: Run) -> None:
     """All pages of the segment of ``gone`` are free, and ``into`` ends right above them."""
     above = None if into.is_root else into.marks[-1]
     if above is not None:
+        tree.undo.keep(above)
         above.fold(gone)
     birth = gone.birth
     if above is None or above.birth is not birth:

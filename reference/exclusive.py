@@ -25,7 +25,7 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 _lock = threading.RLock()
-_running: list[None] = []
+_running = False
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
@@ -37,6 +37,7 @@ def run_alone(undo: Undo, operation: Callable[_P, _R], *arguments: _P.args, **op
     A roll back that is itself interrupted goes on at the next operation. What cannot be helped: an interrupt that comes
     when the operation is complete, on the way out, finds it done.
     """
+    global _running
     with _lock:
         if _running:
             raise RuntimeError(
@@ -45,7 +46,7 @@ def run_alone(undo: Undo, operation: Callable[_P, _R], *arguments: _P.args, **op
         collecting = gc.isenabled()
         try:
             gc.disable()
-            _running.append(None)
+            _running = True
             undo.roll_back()
             result = operation(*arguments, **options)
             undo.forget()
@@ -54,6 +55,6 @@ def run_alone(undo: Undo, operation: Callable[_P, _R], *arguments: _P.args, **op
             undo.roll_back()
             raise
         finally:
-            _running.clear()
+            _running = False
             if collecting:
                 gc.enable()

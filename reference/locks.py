@@ -23,7 +23,6 @@ def lock(tree: Tree, run: Run, depth: int) -> int:
     run = run.holder(depth)
     protected = 0
     while run.locked_end < depth:
-        tree.undo.keep(run)
         locked_before = run.locked_end > run.start
         protected += depth - run.locked_end
         run.locked_end = depth
@@ -45,6 +44,7 @@ def unlock(tree: Tree, run: Run, depth: int) -> int:
         raise ValueError("this page has no lock to take back: every inc_lock_ref of it was taken back already")
     tree.begin()
     tree.undo.keep(run)
+    tree.undo.keep(mark)
     mark.locks -= 1
     if not mark.locks:
         tree.prune_around(run, at)

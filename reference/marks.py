@@ -16,8 +16,6 @@ from triradix.arguments import INT64_MIN
 
 _END = attrgetter("end")
 
-MarkState = tuple[int, int, int, int, int, Birth]
-
 
 class Mark:
     """Closes a segment: the pages of a run after the mark above it, down to ``end``. They share all that a policy sees.
@@ -40,9 +38,6 @@ class Mark:
         """May be negative: an insert takes back here the hits that do not count."""
         self.locks = locks
 
-    def copy(self) -> Mark:
-        return Mark(self.end, self.birth, self.last, self.priority, self.hits, self.locks)
-
     def fold(self, gone: Mark) -> None:
         """Take over what the mark of an evicted page below says. (It has no locks: locked pages are not evicted.)"""
         self.last = max(self.last, gone.last)
@@ -58,6 +53,12 @@ class Mark:
             and not self.hits
             and not self.locks
         )
+
+    def state(self) -> tuple[int, int, int, int, int]:
+        return (self.end, self.last, self.priority, self.hits, self.locks)
+
+    def restore(self, state: tuple[int, int, int, int, int]) -> None:
+        self.end, self.last, self.priority, self.hits, self.locks = state
 
 
 def segment(marks: list[Mark], depth: int) -> int:

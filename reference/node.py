@@ -81,12 +81,11 @@ class Run:
         return self.marks[segment(self.marks, depth)].birth
 
     def state(self) -> tuple[Any, ...]:
-        """What `Undo` needs to put the run back as it is now. The entries of ``children`` are kept apart."""
-        copies = [mark.copy() for mark in self.marks]
+        """What `Undo` needs to put the run back. What its marks say and the entries of ``children`` are kept apart."""
         locks = (self.locked_end, self.locked_children)
-        return (self.parent, self.start, self.end, self.span, self.children, self.digests, copies, *locks)
+        return (self.parent, self.start, self.end, self.span, self.children, self.digests, self.marks[:], *locks)
 
     def restore(self, state: tuple[Any, ...]) -> None:
-        (self.parent, self.start, self.end, self.span, self.children, self.digests, copies, *locks) = state
+        (self.parent, self.start, self.end, self.span, self.children, self.digests, marks, *locks) = state
         self.locked_end, self.locked_children = locks
-        self.marks = [mark.copy() for mark in copies]
+        self.marks = marks[:]

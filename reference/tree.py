@@ -189,6 +189,7 @@ class Tree:
         before = len(marks)
         at = marks_.ensure(marks, depth)
         mark = marks[at]
+        self.undo.keep(mark)
         mark.last = max(mark.last, last)
         mark.priority = max(mark.priority, priority)
         mark.hits += hits
@@ -200,10 +201,14 @@ class Tree:
         return mark.birth
 
     def mark_at(self, run: Run, depth: int) -> Mark:
-        """The mark of the page of ``run`` that ends at ``depth``. The page may stand in a new run afterwards."""
+        """The mark of the page of ``run`` that ends at ``depth``, to be changed.
+
+        The page may stand in a new run above ``run`` afterwards.
+        """
         self.undo.keep(run)
         before = len(run.marks)
         mark = run.marks[marks_.ensure(run.marks, depth)]
+        self.undo.keep(mark)
         self.counts.marks += len(run.marks) - before
         self._limit_marks(run)
         return mark
