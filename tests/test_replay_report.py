@@ -38,6 +38,7 @@ def measurement(name: str, factor: int = 1, requests: int = 60, **changes: Any) 
         "rss_before": 30_000_000,
         "rss_peak": 50_000_000,
         "cached_tokens": 4096,
+        "stats": {"memory_bytes": 81_000, "nodes": 7},
     }
     return Measurement(name, **(fields | changes))
 
@@ -162,7 +163,7 @@ def test_the_table_shows_each_implementation(capsys: pytest.CaptureFixture[str])
 
     print_table(report(*(measurement(name) for name in NAMES)), Console(width=80))
     shown = capsys.readouterr().out
-    for expected in (*NAMES, *OPERATIONS, "p50", "p99", "max", "GC pauses", "50 MB"):
+    for expected in (*NAMES, *OPERATIONS, "p50", "p99", "max", "GC pauses", "50 MB", "81 kB", "same answers"):
         assert expected in shown
     assert max(map(len, shown.splitlines())) <= 80
 

@@ -57,8 +57,8 @@ def _tile(number: int, name: str, report: Report) -> str:
     return (
         f'<div class="tile"><span class="key s{number}">{escape(name)}</span>'
         f"<strong>{duration_text(each['p50'])}</strong>"
-        f"<span>p99 {duration_text(each['p99'])} · {costs['time_in_cache_s']:.3g} s in all<br>"
-        f"peak RSS {bytes_text(costs['peak_rss'])} · GC {costs['gc']['total_ms']:.3g} ms</span></div>"
+        f"<span>p99 {duration_text(each['p99'])} · {duration_text(costs['time_in_cache_s'] * 1e6)} in all<br>"
+        f"peak RSS {bytes_text(costs['peak_rss'])} · GC {duration_text(costs['gc']['total_ms'] * 1000)}</span></div>"
     )
 
 

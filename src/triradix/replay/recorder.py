@@ -7,7 +7,7 @@ import resource
 import sys
 import time
 from array import array
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +52,7 @@ class Measurement:
     rss_before: int
     rss_peak: int
     cached_tokens: int
-    stats: dict[str, int] = field(default_factory=dict)
+    stats: dict[str, int]
 
 
 class CollectorPauses:

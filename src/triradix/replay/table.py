@@ -19,7 +19,9 @@ def print_table(report: Report, console: Console) -> None:
         f"{settings['concurrency']} in flight",
         highlight=False,
     )
-    console.print(outcome_text(outcome) + "; the same for all implementations", highlight=False)
+    console.print(outcome_text(outcome), highlight=False)
+    if len(report["implementations"]) > 1:
+        console.print("All implementations gave the same answers, slot by slot.", highlight=False)
     table = Table("", "µs")
     for name in report["implementations"]:
         table.add_column(name, justify="right")
@@ -42,12 +44,13 @@ def table_rows(report: Report) -> list[tuple[str, str, list[str], bool]]:
         for level in ("p50", "p99", "max"):
             label = name if level == "p50" else ""
             rows.append((label, level, [time_text(each[level]) for each in times], level == "max"))
-    rows.append(("in all", "", [f"{each['time_in_cache_s']:.3g} s" for each in costs], True))
+    rows.append(("in all", "", [duration_text(each["time_in_cache_s"] * 1e6) for each in costs], True))
     rows.append(("GC pauses", "count", [f"{each['gc']['pauses']:,}" for each in costs], False))
-    rows.append(("", "total", [f"{each['gc']['total_ms']:.3g} ms" for each in costs], False))
-    rows.append(("", "max", [f"{each['gc']['max_ms']:.3g} ms" for each in costs], True))
+    rows.append(("", "total", [duration_text(each["gc"]["total_ms"] * 1000) for each in costs], False))
+    rows.append(("", "max", [duration_text(each["gc"]["max_ms"] * 1000) for each in costs], True))
     rows.append(("RSS", "peak", [bytes_text(each["peak_rss"]) for each in costs], False))
-    rows.append(("", "at start", [bytes_text(each["rss_before"]) for each in costs], True))
+    rows.append(("", "at start", [bytes_text(each["rss_before"]) for each in costs], False))
+    rows.append(("", "the tree's", [bytes_text(each["stats"]["memory_bytes"]) for each in costs], True))
     return rows
 
 

@@ -59,9 +59,8 @@ def _records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     number = 0
     try:
         with path.open("rb") as file:
-            zipped = file.read(2) == b"\x1f\x8b"
-        with gzip.open(path) if zipped else path.open("rb") as lines:
-            for number, line in enumerate(lines, 1):
+            zipped = file.peek(2)[:2] == b"\x1f\x8b"
+            for number, line in enumerate(gzip.open(file) if zipped else file, 1):
                 if not line.strip():
                     continue
                 try:
