@@ -34,6 +34,7 @@ def measurement(name: str, factor: int = 1, requests: int = 60, **changes: Any) 
         "evicted": rng.integers(0, 500, requests),
         "digest": rng.integers(0, 2**32, requests),
         "wall_s": 1.0,
+        "preempted": 3,
         "gc_pauses_ns": np.array([1_000_000, 3_000_000]),
         "rss_before": 30_000_000,
         "rss_peak": 50_000_000,

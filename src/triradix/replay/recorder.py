@@ -37,7 +37,8 @@ class Measurement:
     """One implementation's replay, as its process hands it over.
 
     ``operations``: ns of each call. For each request: ``time_ns`` in the cache, ``prompt`` and ``hit`` tokens (hit −1:
-    it did not fit), ``evicted`` tokens for its sake, ``digest`` of everything that the cache answered.
+    it did not fit), ``evicted`` tokens for its sake, ``digest`` of everything that the cache answered. ``preempted``:
+    how often the system gave the core to others, which shows in the tails.
     """
 
     implementation: str
@@ -48,6 +49,7 @@ class Measurement:
     evicted: Numbers
     digest: Numbers
     wall_s: float
+    preempted: int
     gc_pauses_ns: Numbers
     rss_before: int
     rss_peak: int
@@ -80,6 +82,11 @@ class CollectorPauses:
             self._began = time.perf_counter_ns()
         else:
             self.pauses_ns.append(time.perf_counter_ns() - self._began)
+
+
+def preemptions() -> int:
+    """How often this process lost its core against its will, so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
 
 
 def resident_bytes() -> tuple[int, int]:

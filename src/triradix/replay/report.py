@@ -110,6 +110,7 @@ def _costs(measured: Measurement) -> dict[str, Any]:
         "time_in_cache_per_request": _times(served),
         "time_in_cache_s": float(measured.time_ns.sum() / 1e9),
         "replay_s": measured.wall_s,
+        "preempted": measured.preempted,
         "gc": {
             "pauses": len(measured.gc_pauses_ns),
             "total_ms": float(measured.gc_pauses_ns.sum() / 1e6),

@@ -17,7 +17,7 @@ import numpy as np
 import triradix
 from triradix.replay.engine import Engine
 from triradix.replay.pool import SlotPool
-from triradix.replay.recorder import CollectorPauses, Measurement, Recorder, resident_bytes
+from triradix.replay.recorder import CollectorPauses, Measurement, Recorder, preemptions, resident_bytes
 from triradix.replay.requests import Trace
 
 
@@ -62,9 +62,11 @@ def replay(job: Job, report_every: int = 50) -> Measurement:
 
     with CollectorPauses() as collector:
         rss_before, _ = resident_bytes()
+        preempted = preemptions()
         began = time.perf_counter()
         engine.run(requests, progress)
         wall = time.perf_counter() - began
+        preempted = preemptions() - preempted
         _, rss_peak = resident_bytes()
     if cache.protected_size():
         raise RuntimeError(f"all requests are done, but {cache.protected_size()} tokens are still locked")
@@ -78,6 +80,7 @@ def replay(job: Job, report_every: int = 50) -> Measurement:
         recorder.evicted,
         recorder.digest,
         wall,
+        preempted,
         np.array(collector.pauses_ns, np.int64),
         rss_before,
         rss_peak,
