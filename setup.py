@@ -1,18 +1,41 @@
 """The compiled modules of the Cython tree: one for each .pyx file. Everything else is in pyproject.toml."""
 
+import shutil
 from pathlib import Path
 
+import numpy as np
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 FLAGS = ["-O3", "-g1", "-fno-strict-aliasing", "-fwrapv"]
 
+
+def declarations() -> str:
+    """A folder where Cython finds the .pxd files under their import name, which is not that of their source folder."""
+    root = Path("build/declarations")
+    package = root / "triradix/cython_impl"
+    shutil.rmtree(root, ignore_errors=True)
+    package.mkdir(parents=True)
+    (root / "triradix/__init__.pxd").touch()
+    (package / "__init__.pxd").touch()
+    for path in Path("cython_impl").glob("*.pxd"):
+        shutil.copy2(path, package)
+    return str(root)
+
+
 setup(
     ext_modules=cythonize(
         [
-            Extension(f"triradix.cython_impl.{path.stem}", [str(path)], extra_compile_args=FLAGS)
+            Extension(
+                f"triradix.cython_impl.{path.stem}",
+                [str(path)],
+                include_dirs=[np.get_include()],
+                define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
+                extra_compile_args=FLAGS,
+            )
             for path in sorted(Path("cython_impl").glob("*.pyx"))
         ],
+        include_path=[declarations()],
         nthreads=2,
         compiler_directives={
             "language_level": 3,

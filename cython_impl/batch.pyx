@@ -1,0 +1,158 @@
+"""Batches: first all keys are converted, then the tree is worked on in chunks without the GIL.
+
+A chunk is small enough for Ctrl-C to be heard soon after it, and what other threads do falls between two chunks.
+"""
+
+from cpython.buffer cimport PyObject_CheckBuffer
+from cpython.exc cimport PyErr_CheckSignals
+from cpython.list cimport PyList_AsTuple
+from cpython.tuple cimport PyTuple_GetSlice
+from libc.stdint cimport int64_t, uint32_t
+from libc.stdlib cimport calloc, free, malloc
+
+from collections.abc import Sequence
+
+from triradix.arguments import as_threads
+
+from .forest cimport Forest, batches_begin, batches_end
+from .keys cimport Tokens, namespace_of, release_tokens, take_tokens
+from .path cimport match_pages, units_of, walk
+from .results cimport BatchMatchResult, array_data, new_array
+from .tree cimport Handle, Place, Tree
+
+cdef Py_ssize_t CHUNK_KEYS = 4096
+cdef int64_t CHUNK_UNITS = 1 << 22    # some milliseconds
+
+
+cdef tuple sequence_of(object source, str what):
+    """The elements of a sequence, as they are now."""
+    if isinstance(source, list):
+        return PyList_AsTuple(source)
+    if isinstance(source, tuple):
+        return PyTuple_GetSlice(source, 0, len(<tuple> source))
+    if isinstance(source, str) or PyObject_CheckBuffer(source) or not isinstance(source, Sequence):
+        raise TypeError(f"{what} must be a sequence, not {type(source).__name__}")
+    return tuple(source)
+
+
+cdef object located(object error, str where):
+    """The same exception with a message that says which element is meant."""
+    return (TypeError if isinstance(error, TypeError) else ValueError)(f"{where}: {error}")
+
+
+cdef class Batch:
+    """The keys of one call, converted."""
+
+    cdef Forest forest
+    cdef Py_ssize_t count
+    cdef Tokens *tokens
+    cdef Place *roots
+    cdef list names      # None: all in the default namespace
+
+    def __init__(self, Forest forest, keys, extra_keys, threads):
+        cdef tuple items = sequence_of(keys, "keys")
+        cdef Py_ssize_t i
+        self.forest = forest
+        self.tokens = <Tokens *> calloc(len(items) + 1, sizeof(Tokens))
+        self.roots = <Place *> calloc(len(items) + 1, sizeof(Place))
+        if self.tokens == NULL or self.roots == NULL:
+            raise MemoryError
+        for i in range(len(items)):
+            self.count = i + 1
+            if i % 256 == 255:
+                PyErr_CheckSignals()
+            try:
+                take_tokens(items[i], &self.tokens[i], False)
+            except (TypeError, ValueError) as error:
+                raise located(error, f"keys[{i}]") from None
+        if extra_keys is not None:
+            self.take_names(extra_keys)
+        as_threads(threads)
+
+    cdef int take_names(self, object extra_keys) except -1:
+        cdef tuple items = sequence_of(extra_keys, "extra_keys")
+        cdef Py_ssize_t i
+        if len(items) != self.count:
+            raise ValueError(f"there are {len(items)} extra_keys for {self.count} keys")
+        self.names = []
+        for i in range(self.count):
+            try:
+                self.names.append(namespace_of(items[i]))
+            except (TypeError, ValueError) as error:
+                raise located(error, f"extra_keys[{i}]") from None
+        return 0
+
+    def __dealloc__(self):
+        cdef Py_ssize_t i
+        for i in range(self.count):
+            release_tokens(&self.tokens[i])
+        free(self.tokens)
+        free(self.roots)
+
+    cdef Py_ssize_t run(self, Handle *handles, int64_t *lengths) except -1:
+        """Match (to ``handles``) or peek (to ``lengths``) all keys."""
+        cdef Py_ssize_t at = 0
+        cdef Py_ssize_t end, done
+        while at < self.count:
+            self.forest.enter()
+            end = self.prepare(at)
+            if batches_begin():
+                self.forest.busy = True
+                with nogil:
+                    done = work(&self.forest.tree, self.tokens, self.roots, at, end, handles, lengths)
+                self.forest.busy = False
+                batches_end()
+            else:
+                done = work(&self.forest.tree, self.tokens, self.roots, at, end, handles, lengths)
+            if done < end:
+                raise MemoryError
+            at = end
+            self.forest.yield_to_waiting()
+            PyErr_CheckSignals()
+        return 0
+
+    cdef Py_ssize_t prepare(self, Py_ssize_t at) except -1:
+        """Look up the roots of a chunk that begins at ``at``; return where it ends."""
+        cdef Py_ssize_t end = at
+        cdef int64_t units = 0
+        cdef Place default_root = self.forest.root_of(None)
+        while end < self.count and end - at < CHUNK_KEYS and units < CHUNK_UNITS:
+            self.roots[end] = default_root if self.names is None else self.forest.root_of(self.names[end])
+            units += self.tokens[end].count
+            end += 1
+        return end
+
+
+cdef Py_ssize_t work(
+    Tree *tree, const Tokens *tokens, const Place *roots, Py_ssize_t at, Py_ssize_t end, Handle *handles, int64_t *lengths
+) noexcept nogil:
+    """Serve the keys from ``at`` on; return the first that was not served, for lack of memory."""
+    cdef Py_ssize_t i
+    cdef int64_t units
+    for i in range(at, end):
+        units = units_of(tree, tokens[i].count)
+        if lengths != NULL:
+            lengths[i] = walk(tree, roots[i], tokens[i].data, units).depth
+        elif match_pages(tree, roots[i], tokens[i].data, units, &handles[i]):
+            return i
+    return end
+
+
+cdef BatchMatchResult match_many(Forest forest, object keys, object extra_keys, object threads):
+    cdef Batch batch = Batch(forest, keys, extra_keys, threads)
+    cdef BatchMatchResult result = BatchMatchResult.__new__(BatchMatchResult)
+    result.forest = forest
+    result.names = batch.names
+    result.count = batch.count
+    result.handles = <Handle *> malloc((batch.count + 1) * sizeof(Handle))
+    if result.handles == NULL:
+        raise MemoryError
+    batch.run(result.handles, NULL)
+    return result
+
+
+cdef object peek_many(Forest forest, object keys, object extra_keys, object threads):
+    cdef Batch batch = Batch(forest, keys, extra_keys, threads)
+    cdef object lengths = new_array(batch.count)
+    batch.run(NULL, array_data(lengths))
+    return lengths

@@ -1,0 +1,435 @@
+"""`RadixCache`: the protocol over one tree.
+
+Every method converts its arguments first, then enters the forest; from there to the end of the change no Python code
+runs and no object is made, since both could let other code at the same cache.
+"""
+
+import sys
+
+cimport cython
+from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint32_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
+
+from triradix.config import POLICIES, check_config
+from triradix.results import Node as AnyNode
+
+from .batch cimport match_many, peek_many
+from .candidates cimport heap_reserve
+from .check cimport check_forest
+from .digests cimport path_digests
+from .events cimport CLEARED, REMOVED, event_free, event_new, event_object, event_queue
+from .eviction cimport evict_pages
+from .forest cimport Forest
+from .hashing cimport DIGEST, namespace_seed
+from .insertion cimport Insertion, insert_pages
+from .keys cimport (
+    Slots, Tokens, count_of, int64_of, length_of, namespace_of, no_slots, release_slots, release_tokens, take_slots,
+    take_tokens,
+)
+from .locks cimport lock_page, unlock_page
+from .path cimport gather, match_pages, reserve_touch, units_of, walk
+from .printing cimport print_forest
+from .results cimport EvictResult, InsertResult, MatchResult, Node, array_data, new_array, place_of
+from .slab cimport slab_live
+from .tree cimport (
+    FIFO, FILO, LFU, PRIORITY, SLRU, Event, Heap, Place, Policy, Run, Tree, page_slots, page_tokens, run_at, space_at,
+)
+
+
+@cython.final
+cdef class RadixCache:
+    """A prefix cache over C structs (see `triradix.PrefixCache` for what each method does)."""
+
+    cdef Forest forest
+    cdef object config
+    cdef object __weakref__
+
+    def __cinit__(
+        self, *, page_size=1, eviction_policy="lru", bigram=False, slru_threshold=2, enable_kv_cache_events=False
+    ):
+        cdef Tree *tree
+        self.config = check_config(page_size, eviction_policy, bigram, slru_threshold, enable_kv_cache_events)
+        self.forest = Forest()
+        tree = &self.forest.tree
+        # A page of more units than any key holds is like any other such page; half the range leaves room for sums.
+        tree.page = min(self.config.page_size, INT64_MAX // 16)
+        tree.overlap = self.config.bigram
+        tree.policy = <Policy> <int> POLICIES.index(self.config.eviction_policy)
+        tree.slru_threshold = min(self.config.slru_threshold, INT64_MAX)
+        tree.by_last = tree.policy != FIFO and tree.policy != FILO
+        tree.by_hits = tree.policy == LFU or tree.policy == SLRU
+        tree.by_priority = tree.policy == PRIORITY
+        tree.events_on = self.config.enable_kv_cache_events
+
+    @property
+    def page_size(self):
+        """Units a page, as given."""
+        return self.config.page_size
+
+    @property
+    def eviction_policy(self):
+        """The policy, as given."""
+        return self.config.eviction_policy
+
+    @property
+    def bigram(self):
+        """Whether units are pairs of tokens, as given."""
+        return self.config.bigram
+
+    @property
+    def slru_threshold(self):
+        """Hits from which a page is protected under ``slru``, as given."""
+        return self.config.slru_threshold
+
+    @property
+    def enable_kv_cache_events(self):
+        """Whether events are kept, as given."""
+        return self.config.enable_kv_cache_events
+
+    # Find.
+
+    def match_prefix(self, key, extra_key=None, *, start=None):
+        """Find the longest cached prefix of ``key`` and refresh its pages."""
+        cdef Tokens tokens
+        cdef MatchResult result = MatchResult.__new__(MatchResult)
+        cdef Place place
+        result.forest = self.forest
+        try:
+            take_tokens(key, &tokens, False)
+            result.name = self.name_of(extra_key, start)
+            place = self.begin(start, extra_key, result.name, &tokens)
+            result.start = place.depth
+            if match_pages(
+                &self.forest.tree, place, tokens.data, units_of(&self.forest.tree, tokens.count), &result.handle
+            ):
+                raise MemoryError
+        finally:
+            release_tokens(&tokens)
+        return result
+
+    def match_prefix_many(self, keys, extra_keys=None, *, threads=None):
+        """``match_prefix`` of each key in order, in one crossing. The GIL is free meanwhile; one core is used."""
+        return match_many(self.forest, keys, extra_keys, threads)
+
+    def peek_prefix(self, key, extra_key=None, *, start=None):
+        """The length that ``match_prefix`` would find; changes nothing."""
+        cdef Tokens tokens
+        cdef Place place
+        try:
+            take_tokens(key, &tokens, False)
+            name = self.name_of(extra_key, start)
+            place = self.begin(start, extra_key, name, &tokens)
+            place = walk(&self.forest.tree, place, tokens.data, units_of(&self.forest.tree, tokens.count))
+        finally:
+            release_tokens(&tokens)
+        return place.depth
+
+    def peek_prefix_many(self, keys, extra_keys=None, *, threads=None):
+        """``peek_prefix`` of each key: lengths, shape ``(len(keys),)``."""
+        return peek_many(self.forest, keys, extra_keys, threads)
+
+    # Keep.
+
+    def insert(self, key, values, extra_key=None, *, priority=0, start=None, inserted_len=0):
+        """Cache the whole pages of ``key`` with the slots ``values``."""
+        cdef Tokens tokens
+        cdef Slots slots
+        cdef Insertion insertion
+        cdef InsertResult result = InsertResult.__new__(InsertResult)
+        cdef uint8_t[DIGEST] seed
+        no_slots(&slots)
+        result.forest = self.forest
+        try:
+            take_tokens(key, &tokens, True)
+            result.name = self.name_of(extra_key, start)
+            if length_of(values) != tokens.count:
+                raise ValueError(f"there are {length_of(values)} values for a key of {tokens.count} tokens")
+            take_slots(values, &slots)
+            if slots.count != tokens.count:
+                raise ValueError(f"there are {slots.count} values for a key of {tokens.count} tokens")
+            insertion.priority = int64_of(priority, "priority")
+            insertion.inserted_len = count_of(inserted_len, "inserted_len")
+            insertion.tokens = tokens.data
+            insertion.slots = slots.data
+            insertion.units = units_of(&self.forest.tree, tokens.count)
+            insertion.seed = seed
+            insertion.seed_size = namespace_seed(result.name, seed) if self.forest.tree.events_on else 0
+            self.insert_below(self.begin(start, extra_key, result.name, &tokens), &insertion, result)
+        finally:
+            release_tokens(&tokens)
+            release_slots(&slots)
+        return result
+
+    cdef int insert_below(self, Place place, Insertion *insertion, InsertResult result) except -1:
+        cdef Tree *tree = &self.forest.tree
+        cdef bint made_root = place.run == 0 and insertion.units > 0
+        cdef Event *last_event = tree.last_event
+        result.handle.length = place.depth + insertion.units
+        if made_root:
+            place = self.forest.make_root(result.name)
+        if insert_pages(tree, place, insertion):
+            if made_root:
+                self.forest.drop_space(run_at(tree, place.run).space)
+            raise MemoryError
+        if tree.last_event != last_event:
+            self.forest.name_event(tree.last_event, result.name)
+        result.prefix = insertion.prefix
+        result.handle.birth = insertion.birth
+        result.handle.creation = insertion.creation
+        return 0
+
+    def inc_lock_ref(self, node):
+        """Lock every page from ``node`` to the root: the units that became protected."""
+        cdef Place place = self.node_place(node)
+        if place.depth == 0:
+            return 0
+        if reserve_touch(&self.forest.tree):
+            raise MemoryError
+        return lock_page(&self.forest.tree, place.run, place.depth)
+
+    def dec_lock_ref(self, node):
+        """Take back one ``inc_lock_ref`` of the same page: the units that became evictable."""
+        cdef Tree *tree = &self.forest.tree
+        cdef Place place = self.node_place(node)
+        cdef int64_t released
+        cdef Heap *heap
+        if place.depth == 0:
+            return 0
+        heap = &space_at(tree, run_at(tree, place.run).space).candidates
+        if heap_reserve(tree, heap, heap.size + 1):
+            raise MemoryError
+        released = unlock_page(tree, place.run, place.depth)
+        if released < 0:
+            raise ValueError("no lock of this node's page is outstanding")
+        return released
+
+    # Free.
+
+    def evict(self, num_tokens):
+        """Free pages by the policy until at least ``num_tokens`` units are free."""
+        return self.evict_from(False, None, count_of(num_tokens, "num_tokens"))
+
+    def evict_namespace(self, extra_key, num_tokens=None):
+        """``evict`` among the pages of one namespace; None: as many as can go."""
+        name = namespace_of(extra_key)
+        return self.evict_from(True, name, INT64_MAX if num_tokens is None else count_of(num_tokens, "num_tokens"))
+
+    cdef EvictResult evict_from(self, bint one_space, object name, int64_t wanted):
+        """What an eviction frees is known beforehand, so that room for it is made first."""
+        cdef Tree *tree = &self.forest.tree
+        cdef EvictResult result = EvictResult.__new__(EvictResult)
+        cdef Event *event = NULL
+        cdef int64_t count
+        cdef uint32_t space = 0
+        self.forest.enter()
+        while True:
+            count = self.evictable(one_space, name, wanted, &space)
+            result.slots = new_array(count)
+            if tree.events_on and count:
+                event = event_new(REMOVED, count // tree.page, 0)
+                if event == NULL:
+                    raise MemoryError
+            self.forest.enter()
+            if self.evictable(one_space, name, wanted, &space) == count:
+                break
+            event_free(event)
+            event = NULL
+        if count:
+            evict_pages(tree, space, count, array_data(result.slots), event.hashes if event != NULL else NULL)
+            self.forest.drop_empty_spaces()
+            if event != NULL:
+                event_queue(tree, event)
+        result.freed = count
+        return result
+
+    cdef int64_t evictable(self, bint one_space, object name, int64_t wanted, uint32_t *space) except -1:
+        """How many units go if ``wanted`` are asked for: whole pages, as far as there are."""
+        cdef Tree *tree = &self.forest.tree
+        cdef int64_t most = tree.total - tree.locked
+        if one_space:
+            space[0] = self.forest.space_of(name)
+            if space[0] == 0:
+                return 0
+            most = space_at(tree, space[0]).total - space_at(tree, space[0]).locked
+        return most if wanted >= most else (wanted + tree.page - 1) // tree.page * tree.page
+
+    def reset(self):
+        """Drop everything. All nodes become stale; queued events stay."""
+        cdef Event *event = NULL
+        if self.forest.tree.events_on:
+            event = event_new(CLEARED, 0, 0)
+            if event == NULL:
+                raise MemoryError
+        self.forest.enter()
+        self.forest.clear()
+        self.forest.names.clear()
+        if event != NULL:
+            event_queue(&self.forest.tree, event)
+
+    # Look.
+
+    def path_indices(self, node, start=0):
+        """The slots of the node's path from unit ``start`` on."""
+        cdef int64_t first = count_of(start, "start")
+        cdef Place place = self.node_place(node)
+        array = new_array(max(place.depth - first, <int64_t> 0))
+        place = self.node_place(node)
+        gather(&self.forest.tree, place, first, array_data(array))
+        return array
+
+    def all_indices(self):
+        """Every cached slot once, in no particular order."""
+        cdef Tree *tree = &self.forest.tree
+        cdef int64_t total = -1
+        cdef int64_t *slots
+        cdef uint32_t at
+        cdef const Run *run
+        self.forest.enter()
+        while total != tree.total:
+            total = tree.total
+            array = new_array(total)
+            self.forest.enter()
+        slots = array_data(array)
+        for at in range(1, tree.runs.used):
+            run = run_at(tree, at)
+            if run.space and run.parent:
+                memcpy(slots, page_slots(run, run.start), (run.end - run.start) * sizeof(int64_t))
+                slots += run.end - run.start
+        return array
+
+    def total_size(self):
+        """Cached units."""
+        return self.forest.tree.total
+
+    def evictable_size(self):
+        """Units without a lock."""
+        return self.forest.tree.total - self.forest.tree.locked
+
+    def protected_size(self):
+        """Units of locked pages."""
+        return self.forest.tree.locked
+
+    def stats(self):
+        """Counts since the start or the last ``reset``, and what the tree takes."""
+        cdef Tree *tree = &self.forest.tree
+        cdef Tree now
+        cdef int64_t memory
+        self.forest.enter()
+        now = tree[0]
+        memory = self.forest.memory_bytes()
+        return {
+            "lookups": now.lookups,
+            "lookup_tokens": now.lookup_tokens,
+            "hit_tokens": now.hit_tokens,
+            "inserts": now.inserts,
+            "inserted_tokens": now.inserted_tokens,
+            "evicted_tokens": now.evicted_tokens,
+            "total_tokens": now.total,
+            "nodes": slab_live(&now.runs),
+            "memory_bytes": memory,
+        }
+
+    def block_hashes(self, node):
+        """The 32-byte digest of each page of the node's path."""
+        cdef uint8_t[DIGEST] seed
+        cdef uint8_t *digests
+        cdef Place place = self.node_place(node)
+        cdef int seed_size = namespace_seed((<Node> node).name, seed)
+        cdef int64_t count = place.depth // self.forest.tree.page
+        cdef int64_t i
+        if count == 0:
+            return []
+        digests = <uint8_t *> malloc(count * DIGEST)
+        if digests == NULL:
+            raise MemoryError
+        try:
+            place = self.node_place(node)
+            if path_digests(&self.forest.tree, place, seed, seed_size, digests):
+                raise MemoryError
+            return [(<char *> digests)[i * DIGEST : i * DIGEST + DIGEST] for i in range(count)]
+        finally:
+            free(digests)
+
+    def take_events(self):
+        """Hand over and clear the queue of events, oldest first."""
+        cdef Tree *tree = &self.forest.tree
+        cdef Event *first
+        cdef Event *event
+        cdef list taken = []
+        self.forest.enter()
+        first = event = tree.first_event
+        tree.first_event = tree.last_event = NULL
+        tree.event_bytes = 0
+        try:
+            while event != NULL:
+                taken.append(event_object(event, self.config.page_size, self.config.bigram))
+                event = event.next
+        except BaseException:
+            self.forest.requeue(first)
+            raise
+        while first != NULL:
+            event = first.next
+            event_free(first)
+            first = event
+        return taken
+
+    def check(self):
+        """Walk every invariant of the tree; IntegrityError names the one that broke."""
+        check_forest(self.forest)
+
+    def pretty_print(self, file=None):
+        """Write the tree for people to ``file`` (stdout)."""
+        print_forest(self.forest, repr(self), sys.stdout if file is None else file)
+
+    def __repr__(self):
+        cdef Tree *tree = &self.forest.tree
+        return (
+            f"<triradix.cython_impl.RadixCache page_size={self.config.page_size} {self.config.eviction_policy}"
+            f"{' bigram' if self.config.bigram else ''}: {tree.total} units, {tree.locked} protected>"
+        )
+
+    def __reduce__(self):
+        raise TypeError("a prefix cache can be neither copied nor pickled")
+
+    # Nodes.
+
+    cdef Node own_node(self, object node, str what):
+        if type(node) is not Node:
+            if isinstance(node, AnyNode):
+                raise ValueError(f"{what} is a node of another cache")
+            raise TypeError(f"{what} must be a node, not {type(node).__name__}")
+        if (<Node> node).forest is not self.forest:
+            raise ValueError(f"{what} is a node of another cache")
+        return node
+
+    cdef Place node_place(self, object node) except *:
+        """Where a node given by the caller is, after `Forest.enter`."""
+        cdef Node own = self.own_node(node, "node")
+        self.forest.enter()
+        return place_of(self.forest, &own.handle, own.name)
+
+    cdef object name_of(self, object extra_key, object start):
+        """The namespace of a call; that of ``start`` if it was left out. A wrong start is named later."""
+        if extra_key is None and type(start) is Node:
+            return (<Node> start).name
+        return namespace_of(extra_key)
+
+    cdef inline Place begin(self, object start, object extra_key, object name, const Tokens *tokens) except *:
+        """Where a call begins, after `Forest.enter`: ``start``, or the root of the namespace."""
+        if start is None:
+            self.forest.enter()
+            return self.forest.root_of(name)
+        return self.begin_below(start, name, tokens)
+
+    cdef Place begin_below(self, object start, object name, const Tokens *tokens) except *:
+        cdef Node own = self.own_node(start, "start")
+        cdef Place place
+        if name != own.name:
+            raise ValueError(f"extra_key {name!r} is not the namespace of start, {own.name!r}")
+        self.forest.enter()
+        place = place_of(self.forest, &own.handle, own.name)
+        if self.forest.tree.overlap and place.depth:
+            if tokens.count == 0 or page_tokens(run_at(&self.forest.tree, place.run), place.depth)[0] != tokens.data[0]:
+                raise ValueError("with bigrams the key must begin with the last token of start")
+        return place

@@ -1,0 +1,71 @@
+"""Digests: each page's from the page above, on demand, from the deepest one that is known."""
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
+
+from .hashing cimport DIGEST, page_digest
+from .span cimport Span, span_bytes, span_make_digests
+from .tree cimport Place, Run, Tree, page_digest_after, run_at
+
+
+cdef void fill_digests(
+    const Tree *tree, Span *span, int64_t first, int64_t end, const uint8_t *previous, int64_t previous_size
+) noexcept nogil:
+    """Compute the digests of the pages ``first`` … ``end`` - 1 of a span, ``previous`` being that of the page above."""
+    cdef int64_t page
+    for page in range(first, end):
+        page_digest(
+            previous, previous_size, span.tokens + page * tree.page, tree.page, tree.overlap, span.digests + page * DIGEST
+        )
+        previous = span.digests + page * DIGEST
+        previous_size = DIGEST
+
+
+cdef const uint8_t *digest_of(const Tree *tree, Place place) noexcept nogil:
+    """The digest of a page that has one."""
+    return page_digest_after(tree, run_at(tree, place.run), place.depth - tree.page)
+
+
+cdef int path_digests(Tree *tree, Place place, const uint8_t *seed, int64_t seed_size, uint8_t *digests) noexcept nogil:
+    """Write the digests of all pages of a path. O(runs + pages not yet hashed) beside the result; -1: memory is short."""
+    cdef uint32_t at = place.run
+    cdef int64_t count = 0
+    cdef int64_t wanted, before
+    cdef uint32_t *runs
+    cdef const uint8_t *previous = seed
+    cdef int64_t previous_size = seed_size
+    cdef Run *run
+    while run_at(tree, at).parent:
+        count += 1
+        at = run_at(tree, at).parent
+    runs = <uint32_t *> malloc((count + 1) * sizeof(uint32_t))
+    if runs == NULL:
+        return -1
+    runs[count] = at
+    at = place.run
+    for i in range(count):
+        runs[i] = at
+        at = run_at(tree, at).parent
+    while count:
+        count -= 1
+        run = run_at(tree, runs[count])
+        wanted = (min(run.end, place.depth) - run.start) // tree.page
+        if run.hashed < wanted:
+            before = span_bytes(run.span, tree.page, tree.overlap)
+            if span_make_digests(run.span, tree.page):
+                free(runs)
+                return -1
+            tree.span_bytes += span_bytes(run.span, tree.page, tree.overlap) - before
+            if run.hashed:
+                previous = page_digest_after(tree, run, run.start + (run.hashed - 1) * tree.page)
+                previous_size = DIGEST
+            before = run.offset // tree.page
+            fill_digests(tree, run.span, before + run.hashed, before + wanted, previous, previous_size)
+            run.hashed = wanted
+        memcpy(digests, page_digest_after(tree, run, run.start), wanted * DIGEST)
+        digests += wanted * DIGEST
+        previous = page_digest_after(tree, run, run.start + (wanted - 1) * tree.page)
+        previous_size = DIGEST
+    free(runs)
+    return 0

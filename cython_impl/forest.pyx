@@ -1,0 +1,243 @@
+"""Owner of one tree.
+
+Threads: the GIL is the lock of every tree. Only a batch gives it up, and marks its tree as busy for that time; whoever
+wants that tree then waits without the GIL. So a single call takes no lock at all, and a fork finds no lock held: it
+waits until no batch is between two chunks' ends, and while it does batches keep the GIL.
+"""
+
+import os
+
+cimport cython
+from cpython.ref cimport Py_INCREF, Py_XDECREF, PyObject
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.string cimport memset
+
+from .candidates cimport heap_free, heap_reserve
+from .children cimport children_free
+from .events cimport event_free, event_queue
+from .slab cimport slab_bytes, slab_free, slab_give, slab_init, slab_live, slab_reserve, slab_take
+from .span cimport span_free
+from .tree cimport (
+    Birth, Event, HeapEntry, Mark, Place, Run, Space, TableEntry, Tree, run_at, space_at,
+)
+
+cdef extern from "<time.h>" nogil:
+    struct timespec:
+        long tv_sec
+        long tv_nsec
+    int nanosleep(const timespec *, timespec *)
+
+
+cdef void nap() noexcept nogil:
+    cdef timespec time
+    time.tv_sec = 0
+    time.tv_nsec = 50_000
+    nanosleep(&time, NULL)
+
+
+cdef int batches = 0    # chunks that run without the GIL now; read and written with the GIL
+cdef int forks = 0      # threads that are about to fork
+
+
+cdef int batches_begin() noexcept:
+    """Whether a chunk may give the GIL up. `batches_end` ends it if so."""
+    global batches
+    if forks:
+        return False
+    batches += 1
+    return True
+
+
+cdef void batches_end() noexcept:
+    global batches
+    batches -= 1
+
+
+def _before_fork():
+    global forks
+    forks += 1
+    while batches:
+        with nogil:
+            nap()
+
+
+def _after_fork_in_parent():
+    global forks
+    forks -= 1
+
+
+def _after_fork_in_child():
+    global forks
+    forks = 0
+
+
+os.register_at_fork(
+    before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child
+)
+
+
+@cython.final
+cdef class Forest:
+    def __cinit__(self):
+        cdef bytes key = os.urandom(16)
+        memset(&self.tree, 0, sizeof(Tree))
+        slab_init(&self.tree.runs, sizeof(Run))
+        slab_init(&self.tree.marks, sizeof(Mark))
+        slab_init(&self.tree.births, sizeof(Birth))
+        slab_init(&self.tree.spaces, sizeof(Space))
+        self.tree.space_heap.of_spaces = True
+        self.tree.key0 = int.from_bytes(key[:8], "little")
+        self.tree.key1 = int.from_bytes(key[8:], "little")
+        self.names = {}
+        self.unnamed = 0
+        self.busy = self.wanted = False
+
+    def __dealloc__(self):
+        cdef Event *event = self.tree.first_event
+        cdef Event *following
+        self.clear()
+        while event != NULL:
+            following = event.next
+            event_free(event)
+            event = following
+
+    cdef int wait(self) except -1:
+        while self.busy:
+            self.wanted = True
+            with nogil:
+                while self.busy:
+                    nap()
+        return 0
+
+    cdef void yield_to_waiting(self) noexcept:
+        """Between the chunks of a batch: let the threads that wait go first."""
+        if self.wanted:
+            self.wanted = False
+            with nogil:
+                nap()
+                nap()
+
+    cdef Place root_of(self, object name) except *:
+        """The root of a namespace; run 0 if it has no pages."""
+        cdef Place place
+        cdef uint32_t space = self.space_of(name)
+        place.run = space_at(&self.tree, space).root if space else 0
+        place.depth = 0
+        return place
+
+    cdef Place make_root(self, object name) except *:
+        """The root of a namespace, made if need be (then with nothing below it)."""
+        cdef Tree *tree = &self.tree
+        cdef Place place = self.root_of(name)
+        cdef uint32_t space, root
+        cdef Space *entry
+        cdef Run *run
+        if place.run:
+            return place
+        if slab_reserve(&tree.spaces, 1) or slab_reserve(&tree.runs, 1):
+            raise MemoryError
+        if heap_reserve(tree, &tree.space_heap, slab_live(&tree.spaces) + 1):
+            raise MemoryError
+        space = slab_take(&tree.spaces)
+        entry = space_at(tree, space)
+        try:
+            self.names[name] = space
+        except BaseException:
+            entry.total = -1
+            slab_give(&tree.spaces, space)
+            raise
+        if name is None:
+            self.unnamed = space
+        root = slab_take(&tree.runs)
+        run = run_at(tree, root)
+        memset(run, 0, sizeof(Run))
+        run.space = space
+        memset(entry, 0, sizeof(Space))
+        entry.root = root
+        if name is not None:
+            Py_INCREF(name)
+            entry.name = <PyObject *> name
+        place.run = root
+        return place
+
+    cdef void drop_space(self, uint32_t space) noexcept:
+        """Forget a space without pages. Frees a pair of str at most, so no foreign code runs."""
+        cdef Space *entry = space_at(&self.tree, space)
+        if entry.name == NULL:
+            self.unnamed = 0
+            self.names.pop(None)
+        else:
+            self.names.pop(<object> entry.name)
+        heap_free(&self.tree, &entry.candidates)
+        run_at(&self.tree, entry.root).space = 0
+        slab_give(&self.tree.runs, entry.root)
+        Py_XDECREF(entry.name)
+        entry.total = -1
+        slab_give(&self.tree.spaces, space)
+
+    cdef void drop_empty_spaces(self) noexcept:
+        cdef uint32_t space = self.tree.empty_spaces
+        cdef uint32_t following
+        self.tree.empty_spaces = 0
+        while space:
+            following = space_at(&self.tree, space).next_empty
+            self.drop_space(space)
+            space = following
+
+    cdef void clear(self) noexcept:
+        """Drop all runs and spaces; the memory goes back. The names, the clock, the events, the arguments stay."""
+        cdef Tree *tree = &self.tree
+        cdef uint32_t at
+        cdef Run *run
+        for at in range(1, tree.runs.used):
+            run = run_at(tree, at)
+            if run.space and run.parent:
+                # The first run of a span's list frees it.
+                if run.span_previous == 0:
+                    span_free(run.span)
+        for at in range(1, tree.spaces.used):
+            if space_at(tree, at).total >= 0:
+                heap_free(tree, &space_at(tree, at).candidates)
+                Py_XDECREF(space_at(tree, at).name)
+        self.unnamed = 0
+        heap_free(tree, &tree.space_heap)
+        slab_free(&tree.runs)
+        slab_free(&tree.marks)
+        slab_free(&tree.births)
+        slab_free(&tree.spaces)
+        children_free(tree)
+        tree.empty_spaces = 0
+        tree.total = tree.locked = tree.span_bytes = 0
+        tree.lookups = tree.lookup_tokens = tree.hit_tokens = 0
+        tree.inserts = tree.inserted_tokens = tree.evicted_tokens = 0
+        tree.epoch += 1
+
+    cdef int64_t memory_bytes(self) noexcept:
+        """What is allocated for the tree, the queued events included."""
+        cdef Tree *tree = &self.tree
+        return (
+            <int64_t> sizeof(Tree)
+            + <int64_t> (slab_bytes(&tree.runs) + slab_bytes(&tree.marks))
+            + <int64_t> (slab_bytes(&tree.births) + slab_bytes(&tree.spaces))
+            + <int64_t> (tree.table.capacity * sizeof(TableEntry))
+            + tree.heap_bytes
+            + tree.span_bytes
+            + tree.event_bytes
+        )
+
+    cdef void name_event(self, Event *event, object name) noexcept:
+        if name is not None:
+            Py_INCREF(name)
+            event.name = <PyObject *> name
+
+    cdef void requeue(self, Event *first) noexcept:
+        """Put events that were taken back in front of those that came meanwhile."""
+        cdef Event *later = self.tree.first_event
+        self.tree.first_event = self.tree.last_event = NULL
+        self.tree.event_bytes = 0
+        while first != NULL or later != NULL:
+            if first == NULL:
+                first = later
+                later = NULL
+            event_queue(&self.tree, first)
+            first = first.next

@@ -1,0 +1,268 @@
+"""Results are light: what costs more than a few words is made on first use.
+
+None of them can be part of a reference cycle (a forest refers to no result), so the garbage collector need not know them.
+"""
+
+cimport cython
+cimport numpy as cnp
+from libc.stdint cimport int64_t
+from libc.stdlib cimport free
+
+from triradix.errors import StaleNodeError
+
+from .births cimport find_page
+from .forest cimport Forest
+from .path cimport gather
+from .tree cimport Handle, Place
+
+cnp.import_array()
+
+
+cdef object new_array(int64_t size):
+    """An int64 array of undefined contents."""
+    cdef cnp.npy_intp length = size
+    return cnp.PyArray_SimpleNew(1, &length, cnp.NPY_INT64)
+
+
+cdef int64_t *array_data(object array) noexcept:
+    return <int64_t *> cnp.PyArray_DATA(<cnp.ndarray> array)
+
+
+cdef object frozen(object array):
+    cnp.PyArray_CLEARFLAGS(<cnp.ndarray> array, cnp.NPY_ARRAY_WRITEABLE)
+    return array
+
+
+cdef Place place_of(Forest forest, const Handle *handle, object name) except *:
+    """Where the page of a handle is now, after `Forest.enter`. A root without pages has run 0."""
+    cdef Place place
+    place.depth = handle.length
+    if handle.length:
+        place.run = find_page(&forest.tree, handle.birth, handle.creation, handle.length)
+        if place.run == 0:
+            raise StaleNodeError("the page of this node was evicted, or the cache was reset")
+    else:
+        if handle.creation != forest.tree.epoch:
+            raise StaleNodeError("this root is of the time before the cache was reset")
+        place = forest.root_of(name)
+    return place
+
+
+cdef object path_slots(Forest forest, const Handle *handle, object name, int64_t start):
+    """The slots from unit ``start`` to the page of a handle."""
+    cdef object array = new_array(max(handle.length - start, <int64_t> 0))
+    forest.enter()
+    gather(&forest.tree, place_of(forest, handle, name), start, array_data(array))
+    return array
+
+
+def _no_copy(self):
+    raise TypeError(f"a {type(self).__name__} of a prefix cache can be neither copied nor pickled")
+
+
+@cython.final
+@cython.no_gc
+@cython.freelist(256)
+cdef class Node:
+    """A handle to a cached page or a root (see `triradix.Node`)."""
+
+    @property
+    def length(self):
+        """Units from the root to the end of this page; 0 for a root."""
+        return self.handle.length
+
+    @property
+    def is_root(self):
+        """Whether this is the root of a namespace. StaleNodeError once stale."""
+        self.forest.enter()
+        place_of(self.forest, &self.handle, self.name)
+        return self.handle.length == 0
+
+    @property
+    def extra_key(self):
+        """The namespace: None for the default one, else the pair. StaleNodeError once stale."""
+        self.forest.enter()
+        place_of(self.forest, &self.handle, self.name)
+        return self.name
+
+    def __eq__(self, other):
+        cdef Node node
+        if type(other) is not Node:
+            return NotImplemented
+        node = other
+        return (
+            self.forest is node.forest
+            and self.handle.length == node.handle.length
+            and self.handle.creation == node.handle.creation
+            and (self.handle.length != 0 or self.name == node.name)
+        )
+
+    def __hash__(self):
+        return hash((self.handle.creation, self.handle.length, self.name))
+
+    def __repr__(self):
+        namespace = "" if self.name is None else f" of namespace {self.name!r}"
+        return f"<Node: root{namespace}>" if self.handle.length == 0 else f"<Node: unit {self.handle.length}{namespace}>"
+
+    __reduce__ = _no_copy
+
+
+@cython.final
+@cython.no_gc
+@cython.freelist(256)
+cdef class MatchResult:
+    """What ``match_prefix`` found (see `triradix.MatchResult`)."""
+
+    @property
+    def length(self):
+        """Units matched, from the root."""
+        return self.handle.length
+
+    @property
+    def node(self):
+        """The deepest matched page, or the root."""
+        if self.cached_node is None:
+            self.cached_node = new_node(self.forest, self.name, self.handle)
+        return self.cached_node
+
+    @property
+    def indices(self):
+        """The slots of this key's matched units, read-only. StaleNodeError if ``node`` is stale on first use."""
+        if self.cached_indices is None:
+            array = frozen(path_slots(self.forest, &self.handle, self.name, self.start))
+            if self.cached_indices is None:
+                self.cached_indices = array
+        return self.cached_indices
+
+    def __repr__(self):
+        return f"<MatchResult: length {self.handle.length}>"
+
+    __reduce__ = _no_copy
+
+
+@cython.final
+@cython.no_gc
+cdef class BatchMatchResult:
+    """What ``match_prefix_many`` found (see `triradix.BatchMatchResult`)."""
+
+    def __dealloc__(self):
+        free(self.handles)
+
+    @property
+    def lengths(self):
+        """Units matched, shape ``(n,)``, read-only."""
+        if self.cached_lengths is None:
+            array = new_array(self.count)
+            for i in range(self.count):
+                array_data(array)[i] = self.handles[i].length
+            self.cached_lengths = frozen(array)
+        return self.cached_lengths
+
+    @property
+    def nodes(self):
+        """The deepest matched page of each key."""
+        if self.cached_nodes is None:
+            self.cached_nodes = tuple([
+                new_node(self.forest, self.name_at(i), self.handles[i]) for i in range(self.count)
+            ])
+        return self.cached_nodes
+
+    @property
+    def indices(self):
+        """The slots of all keys one after the other, read-only. StaleNodeError if any node is stale on first use."""
+        cdef int64_t total = 0
+        cdef int64_t *slots
+        cdef Py_ssize_t i
+        if self.cached_indices is None:
+            for i in range(self.count):
+                total += self.handles[i].length
+            array = new_array(total)
+            slots = array_data(array)
+            self.forest.enter()
+            for i in range(self.count):
+                gather(&self.forest.tree, place_of(self.forest, &self.handles[i], self.name_at(i)), 0, slots)
+                slots += self.handles[i].length
+            if self.cached_indices is None:
+                self.cached_indices = frozen(array)
+        return self.cached_indices
+
+    @property
+    def offsets(self):
+        """Where each key's slots begin in ``indices``, and the end of the last, shape ``(n + 1,)``, read-only."""
+        cdef int64_t total = 0
+        cdef Py_ssize_t i
+        if self.cached_offsets is None:
+            array = new_array(self.count + 1)
+            for i in range(self.count):
+                array_data(array)[i] = total
+                total += self.handles[i].length
+            array_data(array)[self.count] = total
+            self.cached_offsets = frozen(array)
+        return self.cached_offsets
+
+    cdef object name_at(self, Py_ssize_t i):
+        return None if self.names is None else self.names[i]
+
+    def __repr__(self):
+        return f"<BatchMatchResult: {self.count} keys>"
+
+    __reduce__ = _no_copy
+
+
+@cython.final
+@cython.no_gc
+@cython.freelist(256)
+cdef class InsertResult:
+    """What ``insert`` did (see `triradix.InsertResult`)."""
+
+    @property
+    def prefix_len(self):
+        """Units that were cached already, from the root."""
+        return self.prefix
+
+    @property
+    def length(self):
+        """Units that are cached now, from the root."""
+        return self.handle.length
+
+    @property
+    def node(self):
+        """The last page of the key, or the root."""
+        if self.cached_node is None:
+            self.cached_node = new_node(self.forest, self.name, self.handle)
+        return self.cached_node
+
+    def __repr__(self):
+        return f"<InsertResult: prefix_len {self.prefix}, length {self.handle.length}>"
+
+    __reduce__ = _no_copy
+
+
+@cython.final
+@cython.no_gc
+@cython.freelist(64)
+cdef class EvictResult:
+    """What ``evict`` freed (see `triradix.EvictResult`)."""
+
+    @property
+    def num_tokens(self):
+        """Units freed."""
+        return self.freed
+
+    @property
+    def indices(self):
+        """Their slots, page by page in the order of eviction."""
+        return self.slots
+
+    def __repr__(self):
+        return f"<EvictResult: {self.freed} units>"
+
+    __reduce__ = _no_copy
+
+
+cdef Node new_node(Forest forest, object name, Handle handle):
+    cdef Node node = Node.__new__(Node)
+    node.forest = forest
+    node.name = name
+    node.handle = handle
+    return node

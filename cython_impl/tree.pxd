@@ -1,0 +1,196 @@
+"""What the tree is made of: C structs that name one another by 32-bit ids. Id 0 stands for "none".
+
+Ids stay what they are for the life of a thing; pointers do not (a slab moves when it grows). So whoever changes the tree
+reserves first (`reserve`: the only step that can fail), and fetches its pointers after that.
+"""
+
+from cpython.ref cimport PyObject
+from libc.stdint cimport INT64_MIN, int64_t, uint8_t, uint32_t, uint64_t
+
+from .slab cimport Slab
+from .span cimport Span
+
+
+cdef enum Policy:    # in the order of triradix.config.POLICIES
+    LRU, LFU, FIFO, MRU, FILO, PRIORITY, SLRU
+
+
+cdef struct Run:
+    uint32_t parent          # 0: this is the root of a space
+    uint32_t space           # 0: this item of the slab is free
+    Span *span               # NULL at a root
+    int64_t offset           # first unit of the window in the span, a multiple of the page
+    int64_t start            # depth above the first page
+    int64_t end              # depth of the last page; the window is end - start units long
+    int64_t locked_end       # depth to which the pages are locked; none are if that is not below start
+    int64_t hashed           # so many of the first pages have their digest in the span
+    uint64_t hash            # seeded, of the first page
+    uint32_t children
+    uint32_t child_xor       # XOR of the ids of the children: the only child, if there is one
+    uint32_t locked_children
+    uint32_t heap_index      # place among the candidates for eviction, from 1; 0: it is not one
+    uint32_t first_mark      # marks by depth; the last one ends where the run ends; a root has none
+    uint32_t last_mark
+    uint32_t marks
+    uint32_t span_next       # the runs that show windows of the same span
+    uint32_t span_previous
+
+
+cdef struct Mark:
+    uint32_t next
+    uint32_t previous
+    uint32_t birth           # of the pages between the mark above and this one
+    int64_t end              # depth of its page
+    int64_t last             # 0: no call ended here
+    int64_t priority         # INT64_MIN: none
+    int64_t hits
+    int64_t locks
+
+
+cdef struct Birth:
+    uint32_t anchor          # the run that holds the deepest page that is left of it
+    int64_t creation         # tick of the insert; 0: this item of the slab is free
+
+
+cdef struct HeapEntry:
+    int64_t high
+    int64_t low
+    uint32_t item
+
+
+cdef struct Heap:            # smallest rank on top, four children to an entry
+    HeapEntry *entries
+    uint32_t size
+    uint32_t capacity
+    bint of_spaces           # the items are spaces; else runs
+
+
+cdef struct Space:
+    uint32_t root
+    uint32_t heap_index      # place in the heap of spaces, from 1; 0: it has no candidate
+    uint32_t next_empty      # list of the spaces that lost their last page
+    int64_t total            # units; -1: this item of the slab is free
+    int64_t locked           # those of them that are locked
+    Heap candidates
+    PyObject *name           # a strong reference to the pair; NULL: the default namespace
+
+
+cdef struct TableEntry:
+    uint32_t run             # 0: free
+    uint32_t tag             # its lower bits are where the entry would like to stand
+
+
+cdef struct Table:           # (parent, first page) -> child
+    TableEntry *entries
+    uint64_t capacity        # a power of two, or 0
+    uint64_t used
+
+
+cdef struct Event:
+    Event *next
+    int kind                 # 0 stored, 1 removed, 2 cleared
+    bint has_parent
+    int64_t parent_hash
+    int64_t count            # of hashes
+    int64_t tokens_count
+    PyObject *name           # a strong reference to the pair of the namespace, or NULL
+    int64_t *hashes
+    uint32_t *tokens         # with the overlap
+
+
+cdef struct Tree:
+    # What it was made with.
+    int64_t page
+    int64_t overlap          # 1 with bigrams: a run of n units stores n + 1 tokens
+    Policy policy
+    int64_t slru_threshold
+    bint by_last             # what the policy ranks by, and so what is written
+    bint by_hits
+    bint by_priority
+    bint events_on
+    uint64_t key0            # of the child table's hash
+    uint64_t key1
+    # What it holds.
+    int64_t clock
+    int64_t epoch            # a new one with each reset
+    Slab runs
+    Slab marks
+    Slab births
+    Slab spaces
+    Table table
+    Heap space_heap
+    uint32_t empty_spaces    # head of the list
+    int64_t total
+    int64_t locked
+    int64_t span_bytes
+    int64_t heap_bytes
+    Event *first_event
+    Event *last_event
+    int64_t event_bytes
+    # Statistics.
+    int64_t lookups
+    int64_t lookup_tokens
+    int64_t hit_tokens
+    int64_t inserts
+    int64_t inserted_tokens
+    int64_t evicted_tokens
+
+
+cdef struct Place:           # a page; depth 0: a root, or a namespace without pages if run is 0 too
+    uint32_t run
+    int64_t depth
+
+
+cdef struct Handle:          # what names a page for ever, or the root of a namespace in an epoch
+    int64_t length       # its depth; 0: a root
+    int64_t creation     # tick of the insert that made the page; of a root the epoch
+    uint32_t birth       # where the tree keeps that birth
+
+
+cdef inline Run *run_at(const Tree *tree, uint32_t run) noexcept nogil:
+    return <Run *> tree.runs.items + run
+
+
+cdef inline Mark *mark_of(const Tree *tree, uint32_t mark) noexcept nogil:
+    return <Mark *> tree.marks.items + mark
+
+
+cdef inline Birth *birth_at(const Tree *tree, uint32_t birth) noexcept nogil:
+    return <Birth *> tree.births.items + birth
+
+
+cdef inline Space *space_at(const Tree *tree, uint32_t space) noexcept nogil:
+    return <Space *> tree.spaces.items + space
+
+
+cdef inline uint32_t *page_tokens(const Run *run, int64_t depth) noexcept nogil:
+    """The tokens of a run from ``depth`` on."""
+    return run.span.tokens + run.offset + (depth - run.start)
+
+
+cdef inline int64_t *page_slots(const Run *run, int64_t depth) noexcept nogil:
+    return run.span.slots + run.offset + (depth - run.start)
+
+
+cdef inline uint8_t *page_digest_after(const Tree *tree, const Run *run, int64_t depth) noexcept nogil:
+    """The digest of the page of a run that begins at ``depth``."""
+    return run.span.digests + (run.offset + (depth - run.start)) // tree.page * 32
+
+
+cdef inline int64_t whole_pages(const Tree *tree, int64_t units) noexcept nogil:
+    return units - units % tree.page
+
+
+cdef inline bint has_locked_pages(const Run *run) noexcept nogil:
+    return run.locked_end > run.start
+
+
+cdef inline void neutral(Mark *mark, int64_t end, uint32_t birth) noexcept nogil:
+    """A mark that says nothing but where a birth ends."""
+    mark.next = mark.previous = 0
+    mark.birth = birth
+    mark.end = end
+    mark.last = 0
+    mark.priority = INT64_MIN
+    mark.hits = 0
+    mark.locks = 0
