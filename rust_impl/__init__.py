@@ -1,0 +1,31 @@
+"""The Rust implementation: `RadixCache`, compiled from this folder into the private module ``_triradix_rust``."""
+
+import os
+
+from triradix import results as _results
+
+try:
+    from _triradix_rust import (
+        BatchMatchResult,
+        EvictResult,
+        InsertResult,
+        MatchResult,
+        Node,
+        RadixCache,
+        after_fork,
+        before_fork,
+    )
+except ModuleNotFoundError as error:
+    if error.name != "_triradix_rust":
+        raise
+    raise ImportError(
+        "the Rust implementation is not built: run `pip install ./rust_impl` (or `make build`) in the repository; "
+        "it needs cargo"
+    ) from None
+
+__all__ = ["BatchMatchResult", "EvictResult", "InsertResult", "MatchResult", "Node", "RadixCache"]
+
+for _own in (BatchMatchResult, EvictResult, InsertResult, MatchResult, Node):
+    getattr(_results, _own.__name__).register(_own)
+
+os.register_at_fork(before=before_fork, after_in_parent=after_fork, after_in_child=after_fork)

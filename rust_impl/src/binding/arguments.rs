@@ -1,0 +1,76 @@
+//! Arguments that are not keys. The common forms are read here; the rest, and every error, is left to the functions
+//! that all implementations share.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyInt, PyString, PyTuple};
+
+use super::shared::shared;
+use crate::core::Namespace;
+
+/// Any number of zero and more; what lies beyond u64 is as good as its largest.
+pub fn count(value: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
+    if let Ok(number) = value.cast_exact::<PyInt>()
+        && let Ok(number) = number.extract::<u64>()
+    {
+        return Ok(number);
+    }
+    let number = shared(value.py())?.as_count.bind(value.py()).call1((value, name))?;
+    Ok(number.extract::<u64>().unwrap_or(u64::MAX))
+}
+
+/// The same where no more than the address space matters.
+pub fn length(value: &Bound<'_, PyAny>, name: &str) -> PyResult<usize> {
+    Ok(usize::try_from(count(value, name)?).unwrap_or(usize::MAX))
+}
+
+pub fn int64(value: &Bound<'_, PyAny>, name: &str) -> PyResult<i64> {
+    if let Ok(number) = value.cast_exact::<PyInt>()
+        && let Ok(number) = number.extract::<i64>()
+    {
+        return Ok(number);
+    }
+    shared(value.py())?.as_int64.bind(value.py()).call1((value, name))?.extract()
+}
+
+pub fn threads(value: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    if let Some(value) = value {
+        shared(value.py())?.as_threads.bind(value.py()).call1((value,))?;
+    }
+    Ok(())
+}
+
+/// None is the default namespace.
+pub fn namespace(extra_key: &Bound<'_, PyAny>) -> PyResult<Option<Arc<Namespace>>> {
+    if extra_key.is_none() {
+        return Ok(None);
+    }
+    if let Ok(text) = extra_key.cast_exact::<PyString>()
+        && let Ok(text) = text.to_str()
+    {
+        return Ok(Some(Arc::new(Namespace { extra_key: Some(text.into()), cache_salt: None })));
+    }
+    let py = extra_key.py();
+    let pair = shared(py)?.as_namespace.bind(py).call1((extra_key,))?;
+    let part = |index: usize| -> PyResult<Option<Box<str>>> {
+        let part = pair.get_item(index)?;
+        if part.is_none() { Ok(None) } else { Ok(Some(part.cast::<PyString>()?.to_str()?.into())) }
+    };
+    let (extra_key, cache_salt) = (part(0)?, part(1)?);
+    if extra_key.is_none() && cache_salt.is_none() {
+        return Ok(None);
+    }
+    Ok(Some(Arc::new(Namespace { extra_key, cache_salt })))
+}
+
+/// None, or the pair.
+pub fn shown_namespace<'py>(py: Python<'py>, namespace: &Option<Arc<Namespace>>) -> PyResult<Bound<'py, PyAny>> {
+    match namespace {
+        None => Ok(py.None().into_bound(py)),
+        Some(name) => {
+            let pair = (name.extra_key.as_deref(), name.cache_salt.as_deref());
+            Ok(pair.into_pyobject(py).map(Bound::<PyTuple>::into_any)?)
+        }
+    }
+}

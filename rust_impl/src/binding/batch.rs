@@ -1,0 +1,162 @@
+//! Batches: all arguments are read first, then the work runs without the GIL.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pyo3::buffer::PyUntypedBuffer;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
+
+use super::arguments::{namespace, threads};
+use super::errors::{Broken, at_element, broken, failure, no_memory};
+use super::exclusive::Exclusive;
+use super::fork::detached;
+use super::keys::{KEY, Numbers, read};
+use super::shared::shared;
+use crate::core::{Failure, Handle, Namespace, Request, Tree};
+
+/// How long a batch stays detached before it looks for signals (and lets a fork go on).
+const DETACHED: Duration = Duration::from_millis(20);
+/// Keys and tokens between two looks at the time.
+const STRETCH_KEYS: usize = 64;
+const STRETCH_TOKENS: usize = 1 << 18;
+
+/// The checked arguments of a batch.
+pub struct Batch {
+    keys: Vec<Numbers<u32>>,
+    /// Empty: all in the default namespace.
+    namespaces: Vec<Option<Arc<Namespace>>>,
+}
+
+impl Batch {
+    pub fn new(
+        keys: &Bound<'_, PyAny>,
+        extra_keys: Option<&Bound<'_, PyAny>>,
+        thread_count: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let py = keys.py();
+        let keys = elements(keys, "keys", |key| read::<u32>(key, &KEY))?;
+        let mut namespaces = Vec::new();
+        if let Some(extra_keys) = extra_keys {
+            let stored = stored_elements(extra_keys, "extra_keys")?;
+            if stored.len() != keys.len() {
+                return Err(PyValueError::new_err(format!(
+                    "extra_keys has {} elements, keys has {}; they must be as many",
+                    stored.len(),
+                    keys.len()
+                )));
+            }
+            namespaces = elements_of(py, &stored, "extra_keys", namespace)?;
+        }
+        threads(thread_count)?;
+        Ok(Self { keys, namespaces })
+    }
+
+    pub fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    pub fn match_all(&self, py: Python<'_>, cache: &Exclusive) -> PyResult<Vec<Handle>> {
+        self.run(py, cache, |tree, request| tree.match_prefix(request).map(|matched| matched.handle))
+    }
+
+    pub fn peek_all(&self, py: Python<'_>, cache: &Exclusive) -> PyResult<Vec<i64>> {
+        self.run(py, cache, |tree, request| tree.peek_prefix(request).map(|length| length as i64))
+    }
+
+    fn run<T: Send>(
+        &self,
+        py: Python<'_>,
+        cache: &Exclusive,
+        look_up: impl Fn(&Tree, Request) -> Result<T, Failure> + Sync,
+    ) -> PyResult<Vec<T>> {
+        let mut tokens: Vec<&[u32]> = Vec::new();
+        tokens.try_reserve_exact(self.len()).map_err(|error| no_memory(error.into()))?;
+        tokens.extend(self.keys.iter().map(Numbers::as_slice));
+        let mut results = Vec::new();
+        results.try_reserve_exact(self.len()).map_err(|error| no_memory(error.into()))?;
+        let (namespaces, tokens) = (&self.namespaces, &tokens);
+        while results.len() < tokens.len() {
+            let stretch = || {
+                let begun = Instant::now();
+                while results.len() < tokens.len() && begun.elapsed() < DETACHED {
+                    let full = cache.read_detached(|tree| {
+                        let (mut left_keys, mut left_tokens) = (STRETCH_KEYS, STRETCH_TOKENS);
+                        while let Some(key) = tokens.get(results.len())
+                            && left_keys > 0
+                            && left_tokens > 0
+                        {
+                            let request =
+                                Request { tokens: key, namespace: namespaces.get(results.len()), start: None };
+                            match look_up(tree, request) {
+                                Ok(result) => results.push(result),
+                                Err(refusal) => return Err(refusal),
+                            }
+                            left_keys -= 1;
+                            left_tokens = left_tokens.saturating_sub(key.len());
+                        }
+                        Ok(())
+                    })?;
+                    match full {
+                        Err(Failure::LogFull) => {
+                            if let Err(error) = cache.write_detached(Tree::drain_touches)? {
+                                return Ok(Err(error.into()));
+                            }
+                        }
+                        Err(refusal) => return Ok(Err(refusal)),
+                        Ok(()) => {}
+                    }
+                }
+                Ok::<Result<(), Failure>, Broken>(Ok(()))
+            };
+            let outcome = detached(py, stretch).map_err(|fault| broken(py, fault))?;
+            outcome.map_err(|refusal| failure(py, refusal))?;
+            py.check_signals()?;
+        }
+        Ok(results)
+    }
+}
+
+fn elements<'py, T>(
+    sequence: &Bound<'py, PyAny>,
+    name: &str,
+    convert: impl Fn(&Bound<'py, PyAny>) -> PyResult<T>,
+) -> PyResult<Vec<T>> {
+    elements_of(sequence.py(), &stored_elements(sequence, name)?, name, convert)
+}
+
+fn elements_of<'py, T>(
+    py: Python<'py>,
+    stored: &Bound<'py, PyTuple>,
+    name: &str,
+    convert: impl Fn(&Bound<'py, PyAny>) -> PyResult<T>,
+) -> PyResult<Vec<T>> {
+    let mut converted = Vec::new();
+    converted.try_reserve_exact(stored.len()).map_err(|error| no_memory(error.into()))?;
+    for (index, element) in stored.iter().enumerate() {
+        converted.push(convert(&element).map_err(|error| at_element(py, error, name, index))?);
+    }
+    Ok(converted)
+}
+
+/// The elements as they are now: converting one may run code that changes the sequence.
+fn stored_elements<'py>(sequence: &Bound<'py, PyAny>, name: &str) -> PyResult<Bound<'py, PyTuple>> {
+    if let Ok(list) = sequence.cast::<PyList>() {
+        return Ok(list.to_tuple());
+    }
+    if let Ok(tuple) = sequence.cast_exact::<PyTuple>() {
+        return Ok(tuple.clone());
+    }
+    if let Ok(tuple) = sequence.cast::<PyTuple>() {
+        return Ok(tuple.get_slice(0, tuple.len()));
+    }
+    let py = sequence.py();
+    let is_text = sequence.is_instance_of::<PyString>() || sequence.is_instance_of::<PyBytes>();
+    let is_sequence = sequence.is_instance(shared(py)?.sequence.bind(py))?;
+    if !is_sequence || is_text || PyUntypedBuffer::get(sequence).is_ok() {
+        let kind = sequence.get_type();
+        return Err(PyTypeError::new_err(format!("{name} must be a sequence, not {}", kind.name()?)));
+    }
+    PyTuple::new(py, sequence.try_iter()?.collect::<PyResult<Vec<_>>>()?)
+}

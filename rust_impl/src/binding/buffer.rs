@@ -1,0 +1,202 @@
+//! One-dimensional integer buffers, read through the buffer protocol.
+//!
+//! Another thread may write to a buffer while it is read. So what is checked is a copy of each part of it, and what is
+//! read in place is compared and copied, never trusted: a race gives some result, not a broken tree.
+
+use std::ffi::{CStr, c_char};
+
+use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+use super::keys::{Number, Role, out_of_range};
+
+/// A buffer that its exporter keeps alive and in place until this is dropped.
+pub struct Buffer {
+    /// Boxed, because an exporter may point into the struct itself.
+    view: Box<ffi::Py_buffer>,
+    shape: Shape,
+}
+
+/// Where the elements of a buffer stand and how they are stored.
+#[derive(Clone, Copy)]
+struct Shape {
+    count: usize,
+    stride: isize,
+    /// Not negative: each element is a pointer, followed to this offset.
+    suboffset: isize,
+    size: usize,
+    signed: bool,
+    swapped: bool,
+}
+
+impl Buffer {
+    pub fn new(source: &Bound<'_, PyAny>, role: &Role) -> PyResult<Self> {
+        let py = source.py();
+        let mut view = Box::new(ffi::Py_buffer::new());
+        // SAFETY: the view is fresh, and its address stays the same until it is released.
+        if unsafe { ffi::PyObject_GetBuffer(source.as_ptr(), &mut *view, ffi::PyBUF_FULL_RO) } != 0 {
+            let error = PyErr::fetch(py);
+            let refused = error.is_instance_of::<PyTypeError>(py)
+                || error.is_instance_of::<PyValueError>(py)
+                || error.is_instance_of::<PyBufferError>(py);
+            return Err(if refused { role.wrong_form(source)? } else { error });
+        }
+        // From here on `Drop` releases it.
+        let mut buffer =
+            Self { view, shape: Shape { count: 0, stride: 0, suboffset: -1, size: 1, signed: false, swapped: false } };
+        buffer.shape = buffer.read_shape(role)?;
+        Ok(buffer)
+    }
+
+    fn read_shape(&self, role: &Role) -> PyResult<Shape> {
+        let view = &self.view;
+        if view.ndim != 1 {
+            return Err(PyTypeError::new_err(format!("{} must have one dimension, not {}", role.what, view.ndim)));
+        }
+        // SAFETY: a format that is not null is a C string that lives as long as the buffer.
+        let format = if view.format.is_null() { c"B" } else { unsafe { CStr::from_ptr(view.format as *const c_char) } };
+        let (order, letter) = match format.to_bytes() {
+            [letter] => (b'@', *letter),
+            [order @ (b'@' | b'=' | b'<' | b'>' | b'!'), letter] => (*order, *letter),
+            _ => (b'@', 0),
+        };
+        let size = view.itemsize as usize;
+        if !b"bBhHiIlLqQnN".contains(&letter) || !matches!(size, 1 | 2 | 4 | 8) {
+            let shown = format.to_string_lossy();
+            return Err(PyTypeError::new_err(format!(
+                "{} must hold integers, not a buffer of format '{shown}'",
+                role.what
+            )));
+        }
+        let big = matches!(order, b'>' | b'!');
+        let little = order == b'<';
+        // SAFETY: `PyBUF_FULL_RO` asks for shape and strides; where there are suboffsets, they have one entry as well.
+        let (count, stride, suboffset) = unsafe {
+            let count = if view.shape.is_null() { view.len / view.itemsize } else { *view.shape };
+            let stride = if view.strides.is_null() { view.itemsize } else { *view.strides };
+            let suboffset = if view.suboffsets.is_null() { -1 } else { *view.suboffsets };
+            (count as usize, stride, suboffset)
+        };
+        Ok(Shape {
+            count,
+            stride,
+            suboffset,
+            size,
+            signed: letter.is_ascii_lowercase(),
+            swapped: if cfg!(target_endian = "little") { big } else { little },
+        })
+    }
+
+    /// The elements where they are, if they are stored as `T` in one aligned piece.
+    pub fn in_place<T: Number>(&self) -> Option<(*const T, usize)> {
+        let shape = &self.shape;
+        let start = self.view.buf as *const T;
+        let same = shape.size == size_of::<T>() && shape.signed == T::SIGNED && !shape.swapped;
+        let whole = shape.suboffset < 0 && (shape.stride == shape.size as isize || shape.count <= 1);
+        (same && whole && shape.count > 0 && start.is_aligned()).then_some((start, shape.count))
+    }
+
+    /// Appends all elements, converted and checked.
+    pub fn convert<T: Number>(&self, role: &Role, numbers: &mut Vec<T>) -> PyResult<()> {
+        numbers.try_reserve(self.shape.count).map_err(|error| super::errors::no_memory(error.into()))?;
+        match (self.shape.size, self.shape.signed) {
+            (1, true) => self.convert_from::<i8, T>(role, numbers),
+            (1, false) => self.convert_from::<u8, T>(role, numbers),
+            (2, true) => self.convert_from::<i16, T>(role, numbers),
+            (2, false) => self.convert_from::<u16, T>(role, numbers),
+            (4, true) => self.convert_from::<i32, T>(role, numbers),
+            (4, false) => self.convert_from::<u32, T>(role, numbers),
+            (8, true) => self.convert_from::<i64, T>(role, numbers),
+            _ => self.convert_from::<u64, T>(role, numbers),
+        }
+    }
+
+    fn convert_from<S: Stored, T: Number>(&self, role: &Role, numbers: &mut Vec<T>) -> PyResult<()> {
+        const PART: usize = 512;
+        let limit = T::limit(S::SIGNED);
+        let mut part = [S::default(); PART];
+        for first in (0..self.shape.count).step_by(PART) {
+            let count = PART.min(self.shape.count - first);
+            let part = &mut part[..count];
+            self.copy_part(first, part);
+            let mut worst = false;
+            numbers.extend(part.iter().map(|&stored| {
+                let bits = stored.bits();
+                worst |= bits > limit;
+                T::from_bits(bits)
+            }));
+            if worst {
+                let wrong = part.iter().position(|&stored| stored.bits() > limit);
+                let wrong = wrong.unwrap_or_else(|| unreachable!("one of the part is out of range"));
+                return Err(out_of_range::<T>(role, first + wrong, part[wrong].shown()));
+            }
+        }
+        Ok(())
+    }
+
+    fn copy_part<S: Stored>(&self, first: usize, part: &mut [S]) {
+        let shape = &self.shape;
+        let base = self.view.buf as *const u8;
+        if shape.suboffset < 0 && shape.stride == size_of::<S>() as isize {
+            // SAFETY: first + part.len() <= count elements of that size stand one after the other from `buf` on.
+            unsafe {
+                let from = base.add(first * size_of::<S>());
+                from.copy_to_nonoverlapping(part.as_mut_ptr().cast::<u8>(), size_of_val(part));
+            }
+        } else {
+            for (i, element) in part.iter_mut().enumerate() {
+                // SAFETY: as above, but the elements stand `stride` apart, or behind pointers that do. Unaligned is fine.
+                *element = unsafe {
+                    let mut at = base.offset((first + i) as isize * shape.stride);
+                    if shape.suboffset >= 0 {
+                        at = at.cast::<*const u8>().read_unaligned().offset(shape.suboffset);
+                    }
+                    at.cast::<S>().read_unaligned()
+                };
+            }
+        }
+        if shape.swapped {
+            part.iter_mut().for_each(|element| *element = element.swapped());
+        }
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        // SAFETY: the view was filled by `PyObject_GetBuffer` and is released once. The GIL is held: a `Buffer` is made
+        // and dropped by the call that it is an argument of.
+        unsafe { ffi::PyBuffer_Release(&mut *self.view) }
+    }
+}
+
+/// An element as it stands in a buffer.
+trait Stored: Copy + Default {
+    const SIGNED: bool;
+    /// Sign-extended to 64 bits.
+    fn bits(self) -> u64;
+    fn swapped(self) -> Self;
+    fn shown(self) -> String;
+}
+
+macro_rules! stored {
+    ($($kind:ty: $signed:literal),+) => {$(
+        impl Stored for $kind {
+            const SIGNED: bool = $signed;
+
+            fn bits(self) -> u64 {
+                self as i64 as u64
+            }
+
+            fn swapped(self) -> Self {
+                self.swap_bytes()
+            }
+
+            fn shown(self) -> String {
+                self.to_string()
+            }
+        }
+    )+};
+}
+
+stored!(i8: true, i16: true, i32: true, i64: true, u8: false, u16: false, u32: false, u64: false);

@@ -1,0 +1,433 @@
+//! `RadixCache`: the public class. It checks arguments in the order of the protocol, calls the tree and makes results.
+
+use numpy::PyArray1;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString};
+
+use super::arguments::{count, int64, length, namespace};
+use super::batch::Batch;
+use super::errors::{failure, no_memory, not_copied};
+use super::events::shown_event;
+use super::exclusive::Exclusive;
+use super::keys::{KEY, read, read_values};
+use super::results::{BatchMatchResult, EvictResult, InsertResult, MatchResult, Node, Slots};
+use super::shared::shared;
+use pyo3::{Borrowed, IntoPyObjectExt};
+
+use crate::core::{Config, Failure, Handle, Insertion, Limits, Policy, Request};
+
+/// A prefix cache in Rust; `triradix.PrefixCache` is its contract.
+///
+/// n: tokens given; h: runs (branches) on the path; L: evictable leaves.
+///
+/// Find: `match_prefix` O(n + h), `match_prefix_many` the same for each key, `peek_prefix`, `peek_prefix_many`.
+/// Keep: `insert` O(n + h), `inc_lock_ref` and `dec_lock_ref` O(runs whose pages become locked or free).
+/// Free: `evict`, `evict_namespace` O(freed + runs touched · log L), `reset` O(runs).
+/// Look: `path_indices` O(result + h), `all_indices` O(cached), `total_size`, `evictable_size`, `protected_size`,
+/// `stats` O(1), `block_hashes` O(result + pages not hashed yet), `take_events`, `pretty_print`, `check` O(cached).
+///
+/// Any method may be called from any thread; matches and peeks do not wait for one another.
+#[pyclass(frozen, weakref, module = "triradix.rust_impl")]
+pub struct RadixCache {
+    pub tree: Exclusive,
+    config: Config,
+    policy: &'static str,
+    /// As given: they may be larger than what the tree can use.
+    page_size: Py<PyAny>,
+    slru_threshold: Py<PyAny>,
+}
+
+/// An argument with a default other than None, for which None stands for nothing.
+enum Given<'py> {
+    Default,
+    Value(Bound<'py, PyAny>),
+}
+
+impl<'py> FromPyObject<'_, 'py> for Given<'py> {
+    type Error = std::convert::Infallible;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> Result<Self, Self::Error> {
+        Ok(Given::Value(value.to_owned()))
+    }
+}
+
+impl<'py> Given<'py> {
+    fn or<T>(self, default: T, read: impl FnOnce(&Bound<'py, PyAny>) -> PyResult<T>) -> PyResult<T> {
+        match self {
+            Given::Default => Ok(default),
+            Given::Value(value) => read(&value),
+        }
+    }
+
+    fn or_object<T: IntoPyObject<'py>>(self, py: Python<'py>, default: T) -> PyResult<Bound<'py, PyAny>> {
+        match self {
+            Given::Default => default.into_bound_py_any(py),
+            Given::Value(value) => Ok(value),
+        }
+    }
+}
+
+#[pymethods]
+impl RadixCache {
+    #[new]
+    #[pyo3(
+        signature = (
+            *,
+            page_size = Given::Default,
+            eviction_policy = Given::Default,
+            bigram = Given::Default,
+            slru_threshold = Given::Default,
+            enable_kv_cache_events = Given::Default
+        ),
+        text_signature = "(*, page_size=1, eviction_policy='lru', bigram=False, slru_threshold=2, \
+        enable_kv_cache_events=False)"
+    )]
+    fn new(
+        py: Python<'_>,
+        page_size: Given<'_>,
+        eviction_policy: Given<'_>,
+        bigram: Given<'_>,
+        slru_threshold: Given<'_>,
+        enable_kv_cache_events: Given<'_>,
+    ) -> PyResult<Self> {
+        let checked = shared(py)?.check_config.bind(py).call1((
+            page_size.or_object(py, 1)?,
+            eviction_policy.or_object(py, "lru")?,
+            bigram.or_object(py, false)?,
+            slru_threshold.or_object(py, 2)?,
+            enable_kv_cache_events.or_object(py, false)?,
+        ))?;
+        let (page_size, slru_threshold) = (checked.get_item(0)?, checked.get_item(3)?);
+        let name = checked.get_item(1)?;
+        let name = name.cast::<PyString>()?.to_str()?;
+        let &(policy_name, policy) = Policy::ALL
+            .iter()
+            .find(|(known, _)| *known == name)
+            .ok_or_else(|| PyValueError::new_err(format!("the Rust tree knows no eviction_policy {name:?}")))?;
+        let config = Config {
+            // No key is as long as that; so much is left that sums of it do not overflow.
+            page_size: length(&page_size, "page_size")?.min(usize::MAX / 4),
+            policy,
+            bigram: checked.get_item(2)?.extract()?,
+            slru_threshold: i64::try_from(count(&slru_threshold, "slru_threshold")?).unwrap_or(i64::MAX),
+            events: checked.get_item(4)?.extract()?,
+            limits: Limits::default(),
+        };
+        Ok(Self {
+            tree: Exclusive::new(config),
+            config,
+            policy: policy_name,
+            page_size: page_size.unbind(),
+            slru_threshold: slru_threshold.unbind(),
+        })
+    }
+
+    /// Units a page, as given.
+    #[getter]
+    fn page_size(&self, py: Python<'_>) -> Py<PyAny> {
+        self.page_size.clone_ref(py)
+    }
+
+    /// The policy, as given.
+    #[getter]
+    fn eviction_policy(&self) -> &'static str {
+        self.policy
+    }
+
+    /// Whether units are pairs of tokens, as given.
+    #[getter]
+    fn bigram(&self) -> bool {
+        self.config.bigram
+    }
+
+    /// Hits from which a page is protected under slru, as given.
+    #[getter]
+    fn slru_threshold(&self, py: Python<'_>) -> Py<PyAny> {
+        self.slru_threshold.clone_ref(py)
+    }
+
+    /// Whether events are kept, as given.
+    #[getter]
+    fn enable_kv_cache_events(&self) -> bool {
+        self.config.events
+    }
+
+    // Find
+
+    /// The longest cached prefix of ``key``; refreshes every page on its path. O(n + h).
+    #[pyo3(signature = (key, extra_key = None, *, start = None))]
+    fn match_prefix(
+        slf: &Bound<'_, Self>,
+        key: &Bound<'_, PyAny>,
+        extra_key: Option<&Bound<'_, PyAny>>,
+        start: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<MatchResult> {
+        let py = slf.py();
+        let tokens = read::<u32>(key, &KEY)?;
+        let name = extra_key.map(namespace).transpose()?;
+        let start = start_of(slf, start)?;
+        let request = Request { tokens: tokens.as_slice(), namespace: name.as_ref(), start };
+        let matched = slf.get().tree.match_prefix(py, request)?.map_err(|refusal| failure(py, refusal))?;
+        Ok(MatchResult::new(slf, matched.handle, request.start_depth()))
+    }
+
+    /// `match_prefix` of each key in order, in one crossing and without the GIL.
+    #[pyo3(signature = (keys, extra_keys = None, *, threads = None))]
+    fn match_prefix_many(
+        slf: &Bound<'_, Self>,
+        keys: &Bound<'_, PyAny>,
+        extra_keys: Option<&Bound<'_, PyAny>>,
+        threads: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<BatchMatchResult> {
+        let batch = Batch::new(keys, extra_keys, threads)?;
+        let handles = batch.match_all(slf.py(), &slf.get().tree)?;
+        Ok(BatchMatchResult::new(slf, handles))
+    }
+
+    /// The length that `match_prefix` would find; changes nothing. O(n + h).
+    #[pyo3(signature = (key, extra_key = None, *, start = None))]
+    fn peek_prefix(
+        slf: &Bound<'_, Self>,
+        key: &Bound<'_, PyAny>,
+        extra_key: Option<&Bound<'_, PyAny>>,
+        start: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<usize> {
+        let py = slf.py();
+        let tokens = read::<u32>(key, &KEY)?;
+        let name = extra_key.map(namespace).transpose()?;
+        let start = start_of(slf, start)?;
+        let request = Request { tokens: tokens.as_slice(), namespace: name.as_ref(), start };
+        slf.get().tree.read(py, |tree| tree.peek_prefix(request))?.map_err(|refusal| failure(py, refusal))
+    }
+
+    /// `peek_prefix` of each key: their lengths.
+    #[pyo3(signature = (keys, extra_keys = None, *, threads = None))]
+    fn peek_prefix_many<'py>(
+        &self,
+        py: Python<'py>,
+        keys: &Bound<'py, PyAny>,
+        extra_keys: Option<&Bound<'py, PyAny>>,
+        threads: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, Slots>> {
+        let batch = Batch::new(keys, extra_keys, threads)?;
+        Ok(PyArray1::from_vec(py, batch.peek_all(py, &self.tree)?))
+    }
+
+    // Keep
+
+    /// Cache the whole pages of ``key`` with the slots ``values``. O(n + h).
+    #[pyo3(
+        signature = (
+            key,
+            values,
+            extra_key = None,
+            *,
+            priority = Given::Default,
+            start = None,
+            inserted_len = Given::Default
+        ),
+        text_signature = "($self, key, values, extra_key=None, *, priority=0, start=None, inserted_len=0)"
+    )]
+    fn insert(
+        slf: &Bound<'_, Self>,
+        key: &Bound<'_, PyAny>,
+        values: &Bound<'_, PyAny>,
+        extra_key: Option<&Bound<'_, PyAny>>,
+        priority: Given<'_>,
+        start: Option<&Bound<'_, PyAny>>,
+        inserted_len: Given<'_>,
+    ) -> PyResult<InsertResult> {
+        let py = slf.py();
+        let tokens = read::<u32>(key, &KEY)?.into_private()?;
+        let name = extra_key.map(namespace).transpose()?;
+        let slots = read_values(values, tokens.as_slice().len())?;
+        let priority = priority.or(0, |value| int64(value, "priority"))?;
+        let inserted_len = inserted_len.or(0, |value| length(value, "inserted_len"))?;
+        let start = start_of(slf, start)?;
+        let request = Request { tokens: tokens.as_slice(), namespace: name.as_ref(), start };
+        let insertion = Insertion { request, slots: slots.as_slice(), priority, inserted_len };
+        let inserted = slf.get().tree.write(py, |tree| tree.insert(insertion))?;
+        let inserted = inserted.map_err(|refusal| failure(py, refusal))?;
+        Ok(InsertResult::new(slf, inserted.handle, inserted.prefix_len))
+    }
+
+    /// Lock every page from ``node`` to the root; returns the units that became protected.
+    fn inc_lock_ref(slf: &Bound<'_, Self>, node: &Bound<'_, PyAny>) -> PyResult<usize> {
+        let py = slf.py();
+        let handle = own(slf, node, "node")?;
+        slf.get().tree.write(py, |tree| tree.inc_lock_ref(handle))?.map_err(|refusal| failure(py, refusal))
+    }
+
+    /// Take back one `inc_lock_ref` of the same page; returns the units that became evictable.
+    fn dec_lock_ref(slf: &Bound<'_, Self>, node: &Bound<'_, PyAny>) -> PyResult<usize> {
+        let py = slf.py();
+        let handle = own(slf, node, "node")?;
+        slf.get().tree.write(py, |tree| tree.dec_lock_ref(handle))?.map_err(|refusal| failure(py, refusal))
+    }
+
+    // Free
+
+    /// Free pages until at least ``num_tokens`` units are free, or no page can go.
+    fn evict(&self, py: Python<'_>, num_tokens: &Bound<'_, PyAny>) -> PyResult<EvictResult> {
+        let units = count(num_tokens, "num_tokens")?;
+        let evicted = self.tree.write(py, |tree| tree.evict(units))?;
+        Ok(EvictResult::new(py, evicted.map_err(no_memory)?))
+    }
+
+    /// `evict` among the pages of one namespace; None: as many as can go.
+    #[pyo3(signature = (extra_key, num_tokens = None))]
+    fn evict_namespace(
+        &self,
+        py: Python<'_>,
+        extra_key: &Bound<'_, PyAny>,
+        num_tokens: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<EvictResult> {
+        let name = namespace(extra_key)?;
+        let units = num_tokens.map_or(Ok(u64::MAX), |value| count(value, "num_tokens"))?;
+        let evicted = self.tree.write(py, |tree| tree.evict_namespace(&name, units))?;
+        Ok(EvictResult::new(py, evicted.map_err(no_memory)?))
+    }
+
+    /// Drop everything: all nodes become stale. Queued events stay, and statistics start anew.
+    fn reset(&self, py: Python<'_>) -> PyResult<()> {
+        self.tree.write(py, |tree| tree.reset())?.map_err(no_memory)
+    }
+
+    // Look
+
+    /// The slots of the node's path from unit ``start`` on.
+    #[pyo3(signature = (node, start = Given::Default), text_signature = "($self, node, start=0)")]
+    fn path_indices<'py>(
+        slf: &Bound<'py, Self>,
+        node: &Bound<'py, PyAny>,
+        start: Given<'py>,
+    ) -> PyResult<Bound<'py, Slots>> {
+        let py = slf.py();
+        let from = start.or(0, |value| length(value, "start"))?;
+        let handle = own(slf, node, "node")?;
+        let gathered = slf.get().tree.read(py, |tree| {
+            let mut slots = Vec::new();
+            tree.path_indices(handle, from, &mut slots)?;
+            Ok(slots)
+        })?;
+        Ok(PyArray1::from_vec(py, gathered.map_err(|refusal| failure(py, refusal))?))
+    }
+
+    /// Every cached slot once, in no particular order.
+    fn all_indices<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, Slots>> {
+        let gathered = self.tree.read(py, |tree| tree.all_indices())?;
+        Ok(PyArray1::from_vec(py, gathered.map_err(no_memory)?))
+    }
+
+    /// Cached units: evictable + protected.
+    fn total_size(&self, py: Python<'_>) -> PyResult<usize> {
+        self.tree.read(py, |tree| tree.total_size())
+    }
+
+    /// Units without a lock: what `evict` can free.
+    fn evictable_size(&self, py: Python<'_>) -> PyResult<usize> {
+        self.tree.read(py, |tree| tree.total_size() - tree.protected_size())
+    }
+
+    /// Units of locked pages.
+    fn protected_size(&self, py: Python<'_>) -> PyResult<usize> {
+        self.tree.read(py, |tree| tree.protected_size())
+    }
+
+    /// Counts since the start or the last reset, and what the cache holds now.
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let stats = self.tree.read(py, |tree| tree.stats())?;
+        let shown = PyDict::new(py);
+        shown.set_item("lookups", stats.lookups)?;
+        shown.set_item("lookup_tokens", stats.lookup_tokens)?;
+        shown.set_item("hit_tokens", stats.hit_tokens)?;
+        shown.set_item("inserts", stats.inserts)?;
+        shown.set_item("inserted_tokens", stats.inserted_tokens)?;
+        shown.set_item("evicted_tokens", stats.evicted_tokens)?;
+        shown.set_item("total_tokens", stats.total_tokens)?;
+        shown.set_item("nodes", stats.nodes)?;
+        shown.set_item("memory_bytes", stats.memory_bytes)?;
+        Ok(shown)
+    }
+
+    /// The 32-byte digest of each page of the node's path.
+    fn block_hashes<'py>(slf: &Bound<'py, Self>, node: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+        let py = slf.py();
+        let handle = own(slf, node, "node")?;
+        let hashes = slf.get().tree.write(py, |tree| {
+            tree.drain_touches()?;
+            tree.block_hashes(handle)
+        })?;
+        let hashes = hashes.map_err(|refusal: Failure| failure(py, refusal))?;
+        PyList::new(py, hashes.iter().map(|digest| PyBytes::new(py, digest)))
+    }
+
+    /// Hand over and clear the queue of events, oldest first.
+    fn take_events<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let events = self.tree.write(py, |tree| tree.take_events())?;
+        let show = || {
+            PyList::new(
+                py,
+                events.iter().map(|event| shown_event(py, event, &self.config)).collect::<PyResult<Vec<_>>>()?,
+            )
+        };
+        let shown = show();
+        if shown.is_err() {
+            self.tree.write(py, |tree| tree.put_back_events(events))?;
+        }
+        shown
+    }
+
+    /// Walk every invariant of the tree; IntegrityError names the one that broke. O(cached).
+    fn check(&self, py: Python<'_>) -> PyResult<()> {
+        let outcome = self.tree.write(py, |tree| tree.drain_touches().map(|()| tree.check()))?;
+        outcome.map_err(no_memory)?.or_else(|broken| {
+            let error = shared(py)?.integrity_error.bind(py).call1((broken,))?;
+            Err(PyErr::from_value(error))
+        })
+    }
+
+    /// Write the tree for people to ``file`` (stdout): long runs shortened, no recursion.
+    #[pyo3(signature = (file = None))]
+    fn pretty_print(&self, py: Python<'_>, file: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let text = self.tree.read(py, |tree| tree.printed())?.map_err(no_memory)?;
+        let file = file.cloned().map_or_else(|| py.import("sys")?.getattr("stdout"), Ok)?;
+        file.call_method1("write", (text,))?;
+        Ok(())
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let (stats, protected) = self.tree.read(py, |tree| (tree.stats(), tree.protected_size()))?;
+        Ok(format!(
+            "RadixCache(page_size={}, eviction_policy={:?}, bigram={}: {} tokens, {protected} of them locked, in {} nodes)",
+            self.page_size.bind(py).cast::<PyInt>()?.repr()?,
+            self.policy,
+            if self.config.bigram { "True" } else { "False" },
+            stats.total_tokens,
+            stats.nodes,
+        ))
+    }
+
+    fn __reduce_ex__(&self, _protocol: &Bound<'_, PyAny>) -> PyResult<()> {
+        Err(not_copied("RadixCache"))
+    }
+}
+
+/// The handle of a node of this cache.
+fn own<'a>(cache: &Bound<'_, RadixCache>, node: &'a Bound<'_, PyAny>, name: &str) -> PyResult<&'a Handle> {
+    let py = cache.py();
+    if let Ok(node) = node.cast::<Node>() {
+        let node = node.get();
+        if node.cache.is(cache) {
+            return Ok(&node.handle);
+        }
+    } else if !node.is_instance(shared(py)?.node.bind(py))? {
+        return Err(PyTypeError::new_err(format!("{name} must be a Node, not {}", node.get_type().name()?)));
+    }
+    Err(PyValueError::new_err(format!("{name} belongs to another cache")))
+}
+
+fn start_of<'a>(cache: &Bound<'_, RadixCache>, start: Option<&'a Bound<'_, PyAny>>) -> PyResult<Option<&'a Handle>> {
+    start.map(|start| own(cache, start, "start")).transpose()
+}

@@ -1,0 +1,281 @@
+//! Keys and values: lists, tuples, integer buffers and `PrefixKey`s, as u32 tokens or i64 slots.
+//! What is accepted, and the words of the errors, are those of `triradix.keys`.
+
+use std::cell::RefCell;
+use std::ffi::c_int;
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyInt, PyList, PyTuple, PyType};
+
+use super::buffer::Buffer;
+use super::errors::no_memory;
+use super::shared::shared;
+
+/// What the numbers are in the caller's words: ("key", "token") or ("values", "value").
+pub struct Role {
+    pub what: &'static str,
+    pub word: &'static str,
+}
+
+pub const KEY: Role = Role { what: "key", word: "token" };
+pub const VALUES: Role = Role { what: "values", word: "value" };
+
+impl Role {
+    pub fn wrong_form(&self, source: &Bound<'_, PyAny>) -> PyResult<PyErr> {
+        let kind = source.get_type();
+        Ok(PyTypeError::new_err(format!(
+            "{} must be a list, a tuple, an integer buffer or a PrefixKey, not {}",
+            self.what,
+            kind.name()?
+        )))
+    }
+}
+
+/// u32 for tokens, i64 for slots.
+pub trait Number: Copy + 'static {
+    const SIGNED: bool;
+    const RANGE: &'static str;
+    /// The largest 64 bits of an element, signed or not, that is in range.
+    fn limit(signed: bool) -> u64;
+    fn from_bits(bits: u64) -> Self;
+    fn with_scratch<T>(work: impl FnOnce(&mut Vec<Self>) -> T) -> T;
+}
+
+thread_local! {
+    /// Taken while a call needs them, so that most keys cost no allocation.
+    static TOKENS: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
+    static SLOTS: RefCell<Vec<i64>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Number for u32 {
+    const SIGNED: bool = false;
+    const RANGE: &'static str = "0 … 4294967295";
+
+    fn limit(_: bool) -> u64 {
+        u64::from(u32::MAX)
+    }
+
+    fn from_bits(bits: u64) -> Self {
+        bits as u32
+    }
+
+    fn with_scratch<T>(work: impl FnOnce(&mut Vec<Self>) -> T) -> T {
+        TOKENS.with_borrow_mut(work)
+    }
+}
+
+impl Number for i64 {
+    const SIGNED: bool = true;
+    const RANGE: &'static str = "-9223372036854775808 … 9223372036854775807";
+
+    fn limit(signed: bool) -> u64 {
+        if signed { u64::MAX } else { i64::MAX as u64 }
+    }
+
+    fn from_bits(bits: u64) -> Self {
+        bits as i64
+    }
+
+    fn with_scratch<T>(work: impl FnOnce(&mut Vec<Self>) -> T) -> T {
+        SLOTS.with_borrow_mut(work)
+    }
+}
+
+pub fn out_of_range<T: Number>(role: &Role, position: usize, shown: impl std::fmt::Display) -> PyErr {
+    PyValueError::new_err(format!("{} {position} is {shown}, outside {}", role.word, T::RANGE))
+}
+
+/// Checked numbers: a copy, or the buffer that they stand in.
+pub struct Numbers<T: Number> {
+    owned: Vec<T>,
+    in_place: Option<(*const T, usize)>,
+    /// Keeps what `in_place` points to.
+    _buffer: Option<Buffer>,
+}
+
+impl<T: Number> Numbers<T> {
+    pub fn as_slice(&self) -> &[T] {
+        match self.in_place {
+            // SAFETY: aligned elements of a buffer that `_buffer` keeps. A racing writer changes what is compared or
+            // copied, which any bits may be.
+            Some((start, count)) => unsafe { std::slice::from_raw_parts(start, count) },
+            None => &self.owned,
+        }
+    }
+
+    /// A copy that nobody else can change.
+    pub fn into_private(mut self) -> PyResult<Self> {
+        if let Some((start, count)) = self.in_place {
+            let mut owned = take_scratch::<T>();
+            owned.try_reserve(count).map_err(|error| no_memory(error.into()))?;
+            // SAFETY: as in `as_slice`; the copy has its own memory.
+            owned.extend_from_slice(unsafe { std::slice::from_raw_parts(start, count) });
+            (self.owned, self.in_place) = (owned, None);
+        }
+        Ok(self)
+    }
+}
+
+impl<T: Number> Drop for Numbers<T> {
+    fn drop(&mut self) {
+        const KEPT: usize = 1 << 16;
+        let mut owned = std::mem::take(&mut self.owned);
+        if (1..=KEPT).contains(&owned.capacity()) {
+            owned.clear();
+            T::with_scratch(|scratch| *scratch = owned);
+        }
+    }
+}
+
+fn take_scratch<T: Number>() -> Vec<T> {
+    T::with_scratch(std::mem::take)
+}
+
+/// `triradix.keys.as_tokens` and `as_slots`.
+pub fn read<T: Number>(source: &Bound<'_, PyAny>, role: &Role) -> PyResult<Numbers<T>> {
+    let mut numbers = Numbers { owned: Vec::new(), in_place: None, _buffer: None };
+    if let Ok(list) = source.cast::<PyList>() {
+        numbers.owned = take_scratch();
+        if !read_plain(Items::List(list), role, &mut numbers.owned)? {
+            // SAFETY: takes the items as stored, which a subclass cannot change; a new tuple, or an error set.
+            let items = unsafe { Bound::from_owned_ptr_or_err(source.py(), ffi::PyList_AsTuple(list.as_ptr()))? };
+            read_any(items.cast::<PyTuple>()?, role, &mut numbers.owned)?;
+        }
+    } else if let Ok(tuple) = source.cast::<PyTuple>() {
+        numbers.owned = take_scratch();
+        if !read_plain(Items::Tuple(tuple), role, &mut numbers.owned)? {
+            read_any(tuple, role, &mut numbers.owned)?;
+        }
+    } else {
+        let buffer = match prefix_key_tokens(source)? {
+            Some(tokens) => Buffer::new(&tokens, role)?,
+            None => Buffer::new(source, role)?,
+        };
+        numbers.in_place = buffer.in_place();
+        if numbers.in_place.is_some() {
+            numbers._buffer = Some(buffer);
+        } else {
+            numbers.owned = take_scratch();
+            buffer.convert(role, &mut numbers.owned)?;
+        }
+    }
+    Ok(numbers)
+}
+
+/// The slots of a key of so many tokens. Their number is asked for before their form is.
+pub fn read_values(source: &Bound<'_, PyAny>, tokens: usize) -> PyResult<Numbers<i64>> {
+    let count = if let Ok(list) = source.cast::<PyList>() {
+        list.len()
+    } else if let Ok(tuple) = source.cast::<PyTuple>() {
+        tuple.len()
+    } else if let Some(key) = prefix_key_tokens(source)? {
+        key.len()?
+    } else {
+        match source.len() {
+            Err(error) if error.is_instance_of::<PyTypeError>(source.py()) => return Err(VALUES.wrong_form(source)?),
+            count => count?,
+        }
+    };
+    let numbers = if count == tokens { Some(read::<i64>(source, &VALUES)?) } else { None };
+    match numbers {
+        Some(numbers) if numbers.as_slice().len() == tokens => Ok(numbers),
+        other => {
+            let count = other.map_or(count, |numbers| numbers.as_slice().len());
+            Err(PyValueError::new_err(format!(
+                "values has {count} elements, for a key of {tokens} tokens; there must be one for each token"
+            )))
+        }
+    }
+}
+
+fn prefix_key_tokens<'py>(source: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let py = source.py();
+    let class = shared(py)?.prefix_key.bind(py);
+    if source.get_type().is(class) || source.is_instance(class)? {
+        return Ok(Some(source.getattr(pyo3::intern!(py, "tokens"))?));
+    }
+    Ok(None)
+}
+
+enum Items<'a, 'py> {
+    List(&'a Bound<'py, PyList>),
+    Tuple(&'a Bound<'py, PyTuple>),
+}
+
+/// Reads items that are plain ints in range. False, with nothing read, if there are others.
+fn read_plain<T: Number>(items: Items, _role: &Role, numbers: &mut Vec<T>) -> PyResult<bool> {
+    // SAFETY: the pointers are to a list or tuple. The sizes are exact, the items are borrowed, and no Python code runs
+    // (nor is the GIL given up) before the loop ends, so the list stays as it is.
+    unsafe {
+        let (pointer, count) = match items {
+            Items::List(list) => (list.as_ptr(), ffi::PyList_GET_SIZE(list.as_ptr())),
+            Items::Tuple(tuple) => (tuple.as_ptr(), ffi::PyTuple_GET_SIZE(tuple.as_ptr())),
+        };
+        numbers.try_reserve(count as usize).map_err(|error| no_memory(error.into()))?;
+        for i in 0..count {
+            let item = match items {
+                Items::List(_) => ffi::PyList_GET_ITEM(pointer, i),
+                Items::Tuple(_) => ffi::PyTuple_GET_ITEM(pointer, i),
+            };
+            let mut overflow: c_int = 0;
+            let plain = ffi::PyLong_CheckExact(item) != 0;
+            let number = if plain { ffi::PyLong_AsLongLongAndOverflow(item, &mut overflow) } else { 0 };
+            if !plain || overflow != 0 || number as u64 > T::limit(true) {
+                numbers.clear();
+                return Ok(false);
+            }
+            numbers.push(T::from_bits(number as u64));
+        }
+    }
+    Ok(true)
+}
+
+/// Reads items of every type that is allowed; names the first that is not, else the first out of range.
+fn read_any<T: Number>(items: &Bound<'_, PyTuple>, role: &Role, numbers: &mut Vec<T>) -> PyResult<()> {
+    let py = items.py();
+    // SAFETY: the stored size, whatever a subclass says.
+    let count = unsafe { ffi::PyTuple_GET_SIZE(items.as_ptr()) };
+    let item = |i: isize| {
+        // SAFETY: i < size, and the tuple keeps its items.
+        unsafe { Bound::from_borrowed_ptr(py, ffi::PyTuple_GET_ITEM(items.as_ptr(), i)) }
+    };
+    let mut known: Option<Bound<'_, PyType>> = None;
+    for i in 0..count {
+        let item = item(i);
+        if known.as_ref().is_some_and(|known| item.get_type_ptr() == known.as_type_ptr()) {
+            continue;
+        }
+        if !is_integer(&item)? {
+            let kind = item.get_type();
+            let message = format!("{} {i} must be an integer, not {}", role.word, kind.name()?);
+            return Err(PyTypeError::new_err(message));
+        }
+        known = Some(item.get_type());
+    }
+    numbers.try_reserve(count as usize).map_err(|error| no_memory(error.into()))?;
+    for i in 0..count {
+        let item = item(i);
+        let int = if item.is_instance_of::<PyInt>() { item } else { py.get_type::<PyInt>().call1((item,))? };
+        let mut overflow: c_int = 0;
+        // SAFETY: an int, or of a subclass; read by value without calling any method.
+        let number = unsafe { ffi::PyLong_AsLongLongAndOverflow(int.as_ptr(), &mut overflow) };
+        if overflow != 0 || number as u64 > T::limit(true) {
+            // Of a subclass by its value, whatever it says of itself.
+            let shown = py.get_type::<PyInt>().call_method1("__repr__", (int,))?;
+            return Err(out_of_range::<T>(role, i as usize, shown));
+        }
+        numbers.push(T::from_bits(number as u64));
+    }
+    Ok(())
+}
+
+fn is_integer(item: &Bound<'_, PyAny>) -> PyResult<bool> {
+    if item.is_instance_of::<PyInt>() {
+        return Ok(!item.is_instance_of::<PyBool>());
+    }
+    let (py, kind) = (item.py(), item.get_type());
+    let shared = shared(py)?;
+    Ok(kind.is_subclass(shared.numpy_integer.bind(py))? && !kind.is_subclass(shared.numpy_timedelta.bind(py))?)
+}

@@ -1,0 +1,27 @@
+//! The tree as Python classes: arguments in, results out. Nothing here touches a Python object, or needs the GIL, while
+//! it holds the lock of a tree.
+
+mod arguments;
+mod batch;
+mod buffer;
+mod cache;
+mod errors;
+mod events;
+mod exclusive;
+mod fork;
+mod keys;
+mod results;
+mod shared;
+
+use pyo3::prelude::*;
+
+/// Private: `triradix.rust_impl` shows it to the world.
+#[pymodule(gil_used = true)]
+mod _triradix_rust {
+    #[pymodule_export]
+    use super::cache::RadixCache;
+    #[pymodule_export]
+    use super::fork::{after_fork, before_fork};
+    #[pymodule_export]
+    use super::results::{BatchMatchResult, EvictResult, InsertResult, MatchResult, Node};
+}

@@ -1,0 +1,211 @@
+//! `check`: recomputes everything that is kept incrementally and names the invariant that broke.
+
+use super::NIL;
+use super::node::Run;
+use super::tree::Tree;
+
+/// What one pass over the runs adds up.
+struct Tally {
+    units: usize,
+    protected: usize,
+    marks: usize,
+    digests: usize,
+    digest_lists: usize,
+    candidates: usize,
+    roots: usize,
+    children: Vec<u32>,
+    child_xor: Vec<u32>,
+    locked_children: Vec<u32>,
+    /// For each birth the deepest depth of its pages, and the run where they are.
+    deepest: Vec<(usize, u32)>,
+}
+
+macro_rules! ensure {
+    ($condition:expr, $($message:tt)+) => {
+        if !$condition {
+            return Err(format!($($message)+));
+        }
+    };
+}
+
+impl Tree {
+    /// Ok, or what is wrong. O(cached).
+    pub fn check(&self) -> Result<(), String> {
+        let tally = self.check_runs()?;
+        for (id, run) in self.runs.entries().filter(|(_, run)| run.space != NIL) {
+            let at = id as usize;
+            ensure!(run.children == tally.children[at], "run {id}: its number of children is wrong");
+            ensure!(run.child_xor == tally.child_xor[at], "run {id}: the XOR of its children is wrong");
+            ensure!(
+                run.is_root() || run.locked_children == tally.locked_children[at],
+                "run {id}: its number of locked children is wrong"
+            );
+            if run.has_lock() && !run.is_root() {
+                let parent = &self.runs[run.parent];
+                ensure!(
+                    parent.is_root() || parent.locked_end == parent.end(),
+                    "run {id}: locked below an unlocked page"
+                );
+            }
+            let expected = if run.locked_children > 0 { run.end() } else { self.deepest_lock(id) };
+            ensure!(run.is_root() || run.locked_end == expected, "run {id}: its locked pages do not follow from locks");
+        }
+        ensure!(tally.units == self.total_units, "total_size is {}, but {} are cached", self.total_units, tally.units);
+        ensure!(tally.protected == self.protected_units, "protected_size is wrong: {}", self.protected_units);
+        ensure!(tally.marks == self.marks.len(), "some marks belong to no run");
+        ensure!(tally.digests == self.digest_count, "the number of digests is wrong");
+        ensure!(tally.digest_lists == self.digests.len(), "some digests belong to no run");
+        ensure!(tally.roots == self.spaces.len(), "some space has no root, or some root no space");
+        ensure!(self.children.len() == self.runs.len() - tally.roots, "the child table holds other runs");
+        self.check_births(&tally)?;
+        self.check_heaps(&tally)?;
+        self.check_spans()?;
+        let drained = self.evicted_units <= self.inserted_units;
+        let counted = self.inserted_units.wrapping_sub(self.evicted_units) == self.total_units as u64;
+        ensure!(drained && counted, "statistics: inserted − evicted is not what is cached");
+        Ok(())
+    }
+
+    fn check_runs(&self) -> Result<Tally, String> {
+        let limit = self.runs.id_limit();
+        let mut tally = Tally {
+            units: 0,
+            protected: 0,
+            marks: 0,
+            digests: 0,
+            digest_lists: 0,
+            candidates: 0,
+            roots: 0,
+            children: vec![0; limit],
+            child_xor: vec![0; limit],
+            locked_children: vec![0; limit],
+            deepest: vec![(0, NIL); self.births.id_limit()],
+        };
+        for (id, run) in self.runs.entries().filter(|(_, run)| run.space != NIL) {
+            if run.is_root() {
+                ensure!(self.spaces[run.space].root == id, "root {id}: its space has another root");
+                ensure!(run.window.len() == 0 && run.marks == NIL, "root {id}: has pages of its own");
+                ensure!(run.children > 0, "root {id}: its space has no pages");
+                tally.roots += 1;
+                continue;
+            }
+            self.check_place(id, run)?;
+            self.check_marks(id, run, &mut tally)?;
+            let pages = run.window.len() / self.config.page_size;
+            let digests = self.digests_of(id).len();
+            ensure!(digests <= pages, "run {id}: more digests than pages");
+            if digests > 0 {
+                let parent = &self.runs[run.parent];
+                let above = self.digests_of(run.parent).len() * self.config.page_size;
+                ensure!(above == parent.window.len(), "run {id}: has digests below a page without");
+            }
+            ensure!(!self.config.events || digests == pages, "run {id}: events are on, but a page has no digest");
+            tally.digests += digests;
+            tally.digest_lists += usize::from(run.digests != NIL);
+            tally.units += run.window.len();
+            tally.protected += run.locked_end - run.start;
+            let parent = run.parent as usize;
+            tally.children[parent] += 1;
+            tally.child_xor[parent] ^= id;
+            tally.locked_children[parent] += u32::from(run.has_lock());
+        }
+        Ok(tally)
+    }
+
+    fn check_place(&self, id: u32, run: &Run) -> Result<(), String> {
+        let page = self.config.page_size;
+        ensure!(run.window.len() > 0 && run.window.len().is_multiple_of(page), "run {id}: does not hold whole pages");
+        let Some(parent) = self.runs.get(run.parent).filter(|parent| parent.space == run.space) else {
+            return Err(format!("run {id}: has no parent in its space"));
+        };
+        ensure!(parent.end() == run.start, "run {id}: does not begin where its parent ends");
+        ensure!((run.start..=run.end()).contains(&run.locked_end), "run {id}: locked_end lies outside");
+        ensure!((run.locked_end - run.start).is_multiple_of(page), "run {id}: locked_end is not the end of a page");
+        let tokens = self.spans.tokens(&run.window);
+        if self.config.bigram && !parent.is_root() {
+            let above = self.spans.tokens(&parent.window);
+            ensure!(above.last() == tokens.first(), "run {id}: does not share a token with its parent");
+        }
+        let first = &tokens[..page + self.config.overlap()];
+        ensure!(self.child_hash(run.parent, first) == run.hash, "run {id}: its hash is wrong");
+        ensure!(self.child(run.parent, first) == Some(id), "run {id}: the child table leads elsewhere");
+        Ok(())
+    }
+
+    fn check_marks(&self, id: u32, run: &Run, tally: &mut Tally) -> Result<(), String> {
+        ensure!(run.marks != NIL && self.marks[run.marks].end == run.end(), "run {id}: no mark where it ends");
+        let (mut mark, mut count) = (run.marks, 0);
+        while mark != NIL {
+            let here = &self.marks[mark];
+            let start = if here.above == NIL { run.start } else { self.marks[here.above].end };
+            ensure!(start < here.end && start >= run.start, "run {id}: its marks are out of order");
+            ensure!((here.end - run.start).is_multiple_of(self.config.page_size), "run {id}: a mark inside a page");
+            let Some(birth) = self.births.get(here.birth).filter(|birth| birth.tick > 0) else {
+                return Err(format!("run {id}: a mark without birth"));
+            };
+            ensure!(birth.tick <= self.now() && here.last <= self.now(), "run {id}: a tick from the future");
+            let deepest = &mut tally.deepest[here.birth as usize];
+            if here.end > deepest.0 {
+                *deepest = (here.end, id);
+            }
+            mark = here.above;
+            count += 1;
+        }
+        ensure!(count == run.mark_count, "run {id}: its number of marks is wrong");
+        tally.marks += count as usize;
+        tally.candidates += usize::from(self.is_candidate(id));
+        Ok(())
+    }
+
+    fn check_births(&self, tally: &Tally) -> Result<(), String> {
+        for (id, birth) in self.births.entries().filter(|(_, birth)| birth.tick > 0) {
+            let (_, run) = tally.deepest[id as usize];
+            ensure!(run != NIL, "birth {id}: has no page left");
+            ensure!(birth.anchor == run, "birth {id}: its deepest page is in run {run}, not in {}", birth.anchor);
+        }
+        Ok(())
+    }
+
+    fn check_heaps(&self, tally: &Tally) -> Result<(), String> {
+        let (mut candidates, mut ranked) = (0, 0);
+        for (id, space) in self.spaces.entries().filter(|(_, space)| space.root != NIL) {
+            ensure!(self.space(&space.namespace) == Some(id), "space {id}: its namespace leads elsewhere");
+            for (at, (rank, run)) in space.candidates.iter().enumerate() {
+                ensure!(self.run_positions[run as usize] as usize == at, "run {run}: its place in the heap is wrong");
+                ensure!(self.runs[run].space == id && self.is_candidate(run), "run {run}: is no candidate");
+                ensure!(self.rank(run) == rank, "run {run}: the heap has an old rank");
+                ensure!(space.candidates.in_order(at), "space {id}: its heap is out of order at {at}");
+                candidates += 1;
+            }
+            if let Some((rank, _)) = space.candidates.top() {
+                let at = self.space_positions[id as usize] as usize;
+                ensure!(self.ranked_spaces.iter().nth(at) == Some((rank, id)), "space {id}: its smallest rank is old");
+                ranked += 1;
+            }
+        }
+        ensure!(candidates == tally.candidates, "{} candidates, but {candidates} in the heaps", tally.candidates);
+        ensure!(self.ranked_spaces.iter().count() == ranked, "a space without candidates is ranked");
+        let ordered = (0..ranked).all(|at| self.ranked_spaces.in_order(at));
+        ensure!(ordered, "the heap of the spaces is out of order");
+        Ok(())
+    }
+
+    fn check_spans(&self) -> Result<(), String> {
+        for (generation, windows, live) in self.spans.counts() {
+            let (mut counted, mut bytes) = (0, 0);
+            let (mut run, mut previous) = (self.spans.first_run(generation), NIL);
+            while run != NIL {
+                let here = &self.runs[run];
+                ensure!(here.window.generation() == generation, "run {run}: in the list of another generation");
+                ensure!(here.previous_in_generation == previous, "run {run}: wrong neighbour in its generation");
+                counted += 1;
+                bytes += self.spans.live_bytes(here.window.len());
+                previous = run;
+                run = here.next_in_generation;
+            }
+            ensure!(counted == windows, "generation {generation}: {windows} windows, but {counted} runs");
+            ensure!(bytes == live, "generation {generation}: {live} live bytes, but {bytes} are shown");
+        }
+        Ok(())
+    }
+}

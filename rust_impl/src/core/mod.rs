@@ -1,0 +1,82 @@
+//! The tree. Nothing in this folder knows Python: tokens, slots and namespaces come in, depths and handles go out.
+//!
+//! `docs/DESIGN.md` explains the algorithm and its words: run, span, mark, birth, space.
+
+mod births;
+mod check;
+mod children;
+mod config;
+mod events;
+mod eviction;
+mod hashing;
+mod insert;
+mod locks;
+mod marks;
+mod merge;
+mod node;
+mod printing;
+mod slab;
+mod spaces;
+mod span;
+mod split;
+mod touches;
+mod tree;
+mod walk;
+
+#[cfg(test)]
+mod tests;
+
+pub use births::Handle;
+pub use config::{Config, Limits, Policy};
+pub use events::Event;
+pub use eviction::Evicted;
+pub use hashing::Digest;
+pub use insert::{Inserted, Insertion};
+pub use spaces::Namespace;
+pub use tree::{Stats, Tree};
+pub use walk::{Matched, Request};
+
+/// No run, mark, birth, space or generation.
+const NIL: u32 = u32::MAX;
+
+/// Allocation failed; nothing has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoMemory;
+
+impl From<std::collections::TryReserveError> for NoMemory {
+    fn from(_: std::collections::TryReserveError) -> Self {
+        NoMemory
+    }
+}
+
+impl From<hashbrown::TryReserveError> for NoMemory {
+    fn from(_: hashbrown::TryReserveError) -> Self {
+        NoMemory
+    }
+}
+
+/// Why an operation did nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failure {
+    /// The page was evicted, or the cache reset.
+    Stale,
+    /// The namespace given is not the one of the node.
+    OtherNamespace,
+    /// A bigram key below a page must begin with this token, the last one of that page.
+    NotJoined {
+        last_token: u32,
+    },
+    /// No lock of that page is left to take back.
+    NotLocked,
+    /// A page has as many locks as can be counted.
+    TooManyLocks,
+    /// The touch log is full: drain it, then try again.
+    LogFull,
+    NoMemory,
+}
+
+impl From<NoMemory> for Failure {
+    fn from(_: NoMemory) -> Self {
+        Failure::NoMemory
+    }
+}
