@@ -1,0 +1,71 @@
+"""Every module imports by itself, with warnings as errors; no tree imports another, and `triradix` none of them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from implementations import Implementation
+
+import triradix
+
+PACKAGES = {"reference": "triradix.reference", "cython": "triradix.cython_impl", "rust": "triradix.rust_impl"}
+
+EVERY_MODULE = """
+import importlib, pkgutil, sys
+package = importlib.import_module(sys.argv[1])
+names = [package.__name__]
+if hasattr(package, "__path__"):
+    for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
+        if module.name.rpartition(".")[2] != "__main__":
+            names.append(module.name)
+for name in names:
+    importlib.import_module(name)
+print(*names, sep="\\n")
+"""
+
+
+def python(script: str, *arguments: str) -> str:
+    # Warnings of others' modules are theirs: what is tested is loaded after NumPy.
+    script = "import numpy\nimport warnings\nwarnings.simplefilter('error')\n" + script
+    done = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_shared_modules() -> None:
+    assert "triradix.protocol" in python(EVERY_MODULE, "triradix").split()
+
+
+def test_modules_of_the_tree(implementation: Implementation) -> None:
+    package = PACKAGES.get(implementation.name) or implementation.cls.__module__
+    assert package in python(EVERY_MODULE, package).split()
+
+
+def test_a_tree_alone(implementation: Implementation) -> None:
+    """Nothing is imported until it is asked for; then that one and no other."""
+    if implementation.name not in PACKAGES:
+        pytest.skip("only the trees of triradix are made by name")
+    script = """
+import sys, triradix
+others = set(sys.argv[2:])
+trees = lambda: {name for name in sys.modules if name.startswith(("triradix.reference", "triradix.cython_impl", "triradix.rust_impl"))}
+assert not trees(), trees()
+cache = triradix.create(sys.argv[1])
+cache.insert([1], [1]); cache.match_prefix_many([[1]]).indices; cache.check(); cache.pretty_print(sys.stderr); cache.evict(1)
+assert trees() and not {name for name in trees() for other in others if name.startswith(other)}, trees()
+"""
+    name = implementation.name
+    python(script, name, *(package for other, package in PACKAGES.items() if other != name))
+
+
+def test_the_class_alone(implementation: Implementation) -> None:
+    cls = implementation.cls
+    script = "import importlib, sys; getattr(importlib.import_module(sys.argv[1]), sys.argv[2])(page_size=2)"
+    package = PACKAGES.get(implementation.name) or implementation.name.partition(":")[0]
+    python(script, package, cls.__name__)
+
+
+def test_names_are_those_of_the_protocol() -> None:
+    assert set(PACKAGES) == set(triradix.IMPLEMENTATIONS)
