@@ -8,6 +8,7 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
+from triradix.implementations import IMPLEMENTATIONS
 from triradix.replay.charts import Axis, Series, line_chart, log_axis
 from triradix.replay.recorder import OPERATIONS
 from triradix.replay.report import Report
@@ -35,12 +36,10 @@ def render_page(report: Report) -> str:
         requests=f"{trace['requests']:,}",
         prompt_tokens=f"{trace['prompt_tokens']:,}",
         outcome=escape(outcome_text(report["outcome"])),
-        tiles="".join(_tile(i, name, report) for i, name in enumerate(names)),
+        tiles="".join(_tile(name, report) for name in names),
         over_time="".join(_over_time(report)),
         cdfs="".join(_cdfs(report)),
-        head="".join(
-            f'<th scope="col"><span class="key s{i}">{escape(name)}</span></th>' for i, name in enumerate(names)
-        ),
+        head="".join(f'<th scope="col"><span class="key {_style(name)}">{escape(name)}</span></th>' for name in names),
         rows="".join(_row(*row) for row in table_rows(report)),
         facts="".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in _facts(settings, machine, report)),
         command=escape(report["command"]),
@@ -51,11 +50,16 @@ def write_json(report: Report) -> str:
     return json.dumps(report, indent=1, ensure_ascii=False) + "\n"
 
 
-def _tile(number: int, name: str, report: Report) -> str:
+def _style(name: str) -> str:
+    """The class of an implementation's colour: its own, whatever else was run."""
+    return f"s{IMPLEMENTATIONS.index(name)}"
+
+
+def _tile(name: str, report: Report) -> str:
     costs = report["implementations"][name]
     each = costs["time_in_cache_per_request"]
     return (
-        f'<div class="tile"><span class="key s{number}">{escape(name)}</span>'
+        f'<div class="tile"><span class="key {_style(name)}">{escape(name)}</span>'
         f"<strong>{duration_text(each['p50'])}</strong>"
         f"<span>p99 {duration_text(each['p99'])} · {duration_text(costs['time_in_cache_s'] * 1e6)} in all<br>"
         f"peak RSS {bytes_text(costs['peak_rss'])} · GC {duration_text(costs['gc']['total_ms'] * 1000)}</span></div>"
@@ -68,7 +72,7 @@ def _over_time(report: Report) -> list[str]:
     x = Axis(0, ends[-1], False, lambda value: f"{value:,.0f}")
     figures = []
     for level in ("p50", "p99"):
-        series = [Series(name, f"s{i}", ends, costs[name]["curves"][level]) for i, name in enumerate(costs)]
+        series = [Series(name, _style(name), ends, costs[name]["curves"][level]) for name in costs]
         values = [value for each in series for value in each.y if value is not None]
         title = f"Time in the cache per request, {level}"
         figures.append(line_chart(title, series, x, log_axis(values, duration_text), _BY_REQUEST))
@@ -88,9 +92,7 @@ def _cdfs(report: Report) -> list[str]:
     figures = []
     for operation in OPERATIONS:
         curves = {name: costs[name]["curves"]["cdf"][operation] for name in costs}
-        series = [
-            Series(name, f"s{i}", curves[name], levels) for i, name in enumerate(costs) if curves[name] is not None
-        ]
+        series = [Series(name, _style(name), curves[name], levels) for name in costs if curves[name] is not None]
         if series:
             x = log_axis([value for each in series for value in each.x], duration_text)
             figures.append(line_chart(_OPERATION_TITLES[operation], series, x, share, _SHARE))
