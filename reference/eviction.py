@@ -168,6 +168,7 @@ def _fold(tree: Tree, gone: Mark, into: Run) -> None:
     if above is not None:
         tree.undo.keep(above)
         above.fold(gone)
+        tree.prune_above(into, len(into.marks) - 1)
     birth = gone.birth
     if above is None or above.birth is not birth:
         tree.end_birth(birth)

@@ -47,7 +47,7 @@ def unlock(tree: Tree, run: Run, depth: int) -> int:
     tree.undo.keep(mark)
     mark.locks -= 1
     if not mark.locks:
-        tree.prune_around(run, at)
+        tree.prune_above(run, min(at + 1, len(run.marks) - 1))
     freed = 0
     while not run.locked_children:
         locked_end = next((mark.end for mark in reversed(run.marks) if mark.locks), run.start)

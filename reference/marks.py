@@ -45,7 +45,7 @@ class Mark:
         self.hits += gone.hits
 
     def adds_nothing_to(self, deeper: Mark) -> bool:
-        """Whether it can be dropped from above ``deeper`` without a page changing in anything."""
+        """Whether it can be dropped from right above ``deeper`` without a page changing in anything."""
         return (
             self.birth is deeper.birth
             and self.last <= deeper.last
@@ -82,3 +82,16 @@ def prune(marks: list[Mark], at: int) -> None:
     while first and marks[first - 1].adds_nothing_to(marks[at]):
         first -= 1
     del marks[first:at]
+
+
+def pruned(marks: list[Mark]) -> list[Mark]:
+    """The marks without those to which all deeper ones together leave nothing to say. O(marks)."""
+    kept = [marks[-1]]
+    last, priority = marks[-1].last, marks[-1].priority
+    for mark in reversed(marks[:-1]):
+        said = mark.last <= last and mark.priority <= priority and not mark.hits and not mark.locks
+        if not said or mark.birth is not kept[-1].birth:
+            kept.append(mark)
+            last, priority = max(last, mark.last), max(priority, mark.priority)
+    kept.reverse()
+    return kept

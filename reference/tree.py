@@ -213,10 +213,10 @@ class Tree:
         self._limit_marks(run)
         return mark
 
-    def prune_around(self, run: Run, at: int) -> None:
-        """The mark ``run.marks[at]`` says less than before: it or those above may add nothing any more."""
+    def prune_above(self, run: Run, at: int) -> None:
+        """Drop the marks of ``run`` that add nothing to ``run.marks[at]`` any more."""
         before = len(run.marks)
-        marks_.prune(run.marks, min(at + 1, before - 1))
+        marks_.prune(run.marks, at)
         self.counts.marks += len(run.marks) - before
 
     def _limit_marks(self, run: Run) -> None:
@@ -285,9 +285,8 @@ class Tree:
             self.counts.digests -= len(run.digests)
             run.digests = upper.digests
         self._move_anchors(upper.marks, upper, run, None)
-        joint, before = len(upper.marks), len(upper.marks) + len(run.marks)
-        run.marks = upper.marks + run.marks
-        marks_.prune(run.marks, joint)
+        before = len(upper.marks) + len(run.marks)
+        run.marks = marks_.pruned(upper.marks + run.marks)
         self.counts.marks += len(run.marks) - before
         if run.locked_end == run.start:
             run.locked_end = upper.locked_end
