@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString, PyTuple};
 
@@ -71,6 +72,36 @@ pub fn shown_namespace<'py>(py: Python<'py>, namespace: &Option<Arc<Namespace>>)
         Some(name) => {
             let pair = (name.extra_key.as_deref(), name.cache_salt.as_deref());
             Ok(pair.into_pyobject(py).map(Bound::<PyTuple>::into_any)?)
+        }
+    }
+}
+
+/// An argument with a default other than None, for which None stands for nothing.
+pub enum Given<'py> {
+    Default,
+    Value(Bound<'py, PyAny>),
+}
+
+impl<'py> FromPyObject<'_, 'py> for Given<'py> {
+    type Error = std::convert::Infallible;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> Result<Self, Self::Error> {
+        Ok(Given::Value(value.to_owned()))
+    }
+}
+
+impl<'py> Given<'py> {
+    pub fn or<T>(self, default: T, read: impl FnOnce(&Bound<'py, PyAny>) -> PyResult<T>) -> PyResult<T> {
+        match self {
+            Given::Default => Ok(default),
+            Given::Value(value) => read(&value),
+        }
+    }
+
+    pub fn or_object<T: IntoPyObject<'py>>(self, py: Python<'py>, default: T) -> PyResult<Bound<'py, PyAny>> {
+        match self {
+            Given::Default => default.into_bound_py_any(py),
+            Given::Value(value) => Ok(value),
         }
     }
 }

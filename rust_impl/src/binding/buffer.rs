@@ -113,20 +113,18 @@ impl Buffer {
     }
 
     fn convert_from<S: Stored, T: Number>(&self, role: &Role, numbers: &mut Vec<T>) -> PyResult<()> {
-        const PART: usize = 512;
+        const PART: usize = 128;
         let limit = T::limit(S::SIGNED);
         let mut part = [S::default(); PART];
         for first in (0..self.shape.count).step_by(PART) {
             let count = PART.min(self.shape.count - first);
             let part = &mut part[..count];
             self.copy_part(first, part);
-            let mut worst = false;
-            numbers.extend(part.iter().map(|&stored| {
-                let bits = stored.bits();
-                worst |= bits > limit;
-                T::from_bits(bits)
-            }));
-            if worst {
+            // All limits are of the form 2ⁿ − 1, so one look at the union tells whether any element is too large. Two
+            // simple loops, because one that does both is not vectorised.
+            let union = part.iter().fold(0, |union, stored| union | stored.bits());
+            numbers.extend(part.iter().map(|stored| T::from_bits(stored.bits())));
+            if union > limit {
                 let wrong = part.iter().position(|&stored| stored.bits() > limit);
                 let wrong = wrong.unwrap_or_else(|| unreachable!("one of the part is out of range"));
                 return Err(out_of_range::<T>(role, first + wrong, part[wrong].shown()));

@@ -1,21 +1,20 @@
 //! `RadixCache`: the public class. It checks arguments in the order of the protocol, calls the tree and makes results.
 
 use numpy::PyArray1;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString};
 
-use super::arguments::{count, int64, length, namespace};
+use super::arguments::{Given, count, int64, length, namespace};
 use super::batch::Batch;
 use super::errors::{failure, no_memory, not_copied};
 use super::events::shown_event;
 use super::exclusive::Exclusive;
 use super::keys::{KEY, read, read_values};
-use super::results::{BatchMatchResult, EvictResult, InsertResult, MatchResult, Node, Slots};
+use super::nodes::{own, start_of};
+use super::results::{BatchMatchResult, EvictResult, InsertResult, MatchResult, Slots};
 use super::shared::shared;
-use pyo3::{Borrowed, IntoPyObjectExt};
-
-use crate::core::{Config, Failure, Handle, Insertion, Limits, Policy, Request};
+use crate::core::{Config, Failure, Insertion, Limits, Policy, Request};
 
 /// A prefix cache in Rust; `triradix.PrefixCache` is its contract.
 ///
@@ -36,36 +35,6 @@ pub struct RadixCache {
     /// As given: they may be larger than what the tree can use.
     page_size: Py<PyAny>,
     slru_threshold: Py<PyAny>,
-}
-
-/// An argument with a default other than None, for which None stands for nothing.
-enum Given<'py> {
-    Default,
-    Value(Bound<'py, PyAny>),
-}
-
-impl<'py> FromPyObject<'_, 'py> for Given<'py> {
-    type Error = std::convert::Infallible;
-
-    fn extract(value: Borrowed<'_, 'py, PyAny>) -> Result<Self, Self::Error> {
-        Ok(Given::Value(value.to_owned()))
-    }
-}
-
-impl<'py> Given<'py> {
-    fn or<T>(self, default: T, read: impl FnOnce(&Bound<'py, PyAny>) -> PyResult<T>) -> PyResult<T> {
-        match self {
-            Given::Default => Ok(default),
-            Given::Value(value) => read(&value),
-        }
-    }
-
-    fn or_object<T: IntoPyObject<'py>>(self, py: Python<'py>, default: T) -> PyResult<Bound<'py, PyAny>> {
-        match self {
-            Given::Default => default.into_bound_py_any(py),
-            Given::Value(value) => Ok(value),
-        }
-    }
 }
 
 #[pymethods]
@@ -412,22 +381,4 @@ impl RadixCache {
     fn __reduce_ex__(&self, _protocol: &Bound<'_, PyAny>) -> PyResult<()> {
         Err(not_copied("RadixCache"))
     }
-}
-
-/// The handle of a node of this cache.
-fn own<'a>(cache: &Bound<'_, RadixCache>, node: &'a Bound<'_, PyAny>, name: &str) -> PyResult<&'a Handle> {
-    let py = cache.py();
-    if let Ok(node) = node.cast::<Node>() {
-        let node = node.get();
-        if node.cache.is(cache) {
-            return Ok(&node.handle);
-        }
-    } else if !node.is_instance(shared(py)?.node.bind(py))? {
-        return Err(PyTypeError::new_err(format!("{name} must be a Node, not {}", node.get_type().name()?)));
-    }
-    Err(PyValueError::new_err(format!("{name} belongs to another cache")))
-}
-
-fn start_of<'a>(cache: &Bound<'_, RadixCache>, start: Option<&'a Bound<'_, PyAny>>) -> PyResult<Option<&'a Handle>> {
-    start.map(|start| own(cache, start, "start")).transpose()
 }

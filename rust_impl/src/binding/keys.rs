@@ -37,7 +37,7 @@ impl Role {
 pub trait Number: Copy + 'static {
     const SIGNED: bool;
     const RANGE: &'static str;
-    /// The largest 64 bits of an element, signed or not, that is in range.
+    /// The largest 64 bits of an element, signed or not, that is in range: 2ⁿ − 1 for some n.
     fn limit(signed: bool) -> u64;
     fn from_bits(bits: u64) -> Self;
     fn with_scratch<T>(work: impl FnOnce(&mut Vec<Self>) -> T) -> T;
@@ -138,14 +138,14 @@ pub fn read<T: Number>(source: &Bound<'_, PyAny>, role: &Role) -> PyResult<Numbe
     let mut numbers = Numbers { owned: Vec::new(), in_place: None, _buffer: None };
     if let Ok(list) = source.cast::<PyList>() {
         numbers.owned = take_scratch();
-        if !read_plain(Items::List(list), role, &mut numbers.owned)? {
+        if !read_plain(Items::List(list), &mut numbers.owned)? {
             // SAFETY: takes the items as stored, which a subclass cannot change; a new tuple, or an error set.
             let items = unsafe { Bound::from_owned_ptr_or_err(source.py(), ffi::PyList_AsTuple(list.as_ptr()))? };
             read_any(items.cast::<PyTuple>()?, role, &mut numbers.owned)?;
         }
     } else if let Ok(tuple) = source.cast::<PyTuple>() {
         numbers.owned = take_scratch();
-        if !read_plain(Items::Tuple(tuple), role, &mut numbers.owned)? {
+        if !read_plain(Items::Tuple(tuple), &mut numbers.owned)? {
             read_any(tuple, role, &mut numbers.owned)?;
         }
     } else {
@@ -193,7 +193,8 @@ pub fn read_values(source: &Bound<'_, PyAny>, tokens: usize) -> PyResult<Numbers
 fn prefix_key_tokens<'py>(source: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     let py = source.py();
     let class = shared(py)?.prefix_key.bind(py);
-    if source.get_type().is(class) || source.is_instance(class)? {
+    // SAFETY: both are live objects, and the class is one.
+    if unsafe { ffi::PyObject_TypeCheck(source.as_ptr(), class.as_ptr().cast()) } != 0 {
         return Ok(Some(source.getattr(pyo3::intern!(py, "tokens"))?));
     }
     Ok(None)
@@ -205,7 +206,7 @@ enum Items<'a, 'py> {
 }
 
 /// Reads items that are plain ints in range. False, with nothing read, if there are others.
-fn read_plain<T: Number>(items: Items, _role: &Role, numbers: &mut Vec<T>) -> PyResult<bool> {
+fn read_plain<T: Number>(items: Items, numbers: &mut Vec<T>) -> PyResult<bool> {
     // SAFETY: the pointers are to a list or tuple. The sizes are exact, the items are borrowed, and no Python code runs
     // (nor is the GIL given up) before the loop ends, so the list stays as it is.
     unsafe {

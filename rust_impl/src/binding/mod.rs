@@ -10,6 +10,7 @@ mod events;
 mod exclusive;
 mod fork;
 mod keys;
+mod nodes;
 mod results;
 mod shared;
 
@@ -23,5 +24,7 @@ mod _triradix_rust {
     #[pymodule_export]
     use super::fork::{after_fork, before_fork};
     #[pymodule_export]
-    use super::results::{BatchMatchResult, EvictResult, InsertResult, MatchResult, Node};
+    use super::nodes::Node;
+    #[pymodule_export]
+    use super::results::{BatchMatchResult, EvictResult, InsertResult, MatchResult};
 }

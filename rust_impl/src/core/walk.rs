@@ -48,7 +48,7 @@ impl Tree {
                 self.root_handle(request.space_name().clone())
             }
             Some((run, depth)) => {
-                let (run, depth) = self.walk(run, depth, &request.tokens[..], aligned);
+                let (run, depth) = self.walk(run, depth, request.tokens, aligned);
                 if depth > 0 && self.config.policy.ranks_by_last() {
                     self.touches.note(run, depth, &self.clock)?;
                 } else {

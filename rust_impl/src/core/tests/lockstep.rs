@@ -293,7 +293,7 @@ impl Lockstep {
             let mut bytes = b"sglang-cache-namespace-v1".to_vec();
             for part in [&name.extra_key, &name.cache_salt] {
                 bytes.push(u8::from(part.is_some()));
-                for text in part {
+                if let Some(text) = part {
                     bytes.extend((text.len() as u64).to_le_bytes());
                     bytes.extend(text.bytes());
                 }

@@ -1,0 +1,98 @@
+//! Nodes: what a caller holds of a page or a root.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+use super::arguments::shown_namespace;
+use super::cache::RadixCache;
+use super::errors::{failure, not_copied};
+use super::shared::shared;
+use crate::core::Handle;
+
+/// A handle to one cached page, or to the root of a namespace. It keeps its cache alive, but not its page.
+#[pyclass(frozen, module = "triradix.rust_impl")]
+pub struct Node {
+    pub cache: Py<RadixCache>,
+    pub handle: Handle,
+}
+
+impl Node {
+    fn refuse_stale(&self, py: Python<'_>) -> PyResult<()> {
+        let found = self.cache.get().tree.read(py, |tree| tree.locate(&self.handle).map(drop))?;
+        found.map_err(|refusal| failure(py, refusal))
+    }
+}
+
+#[pymethods]
+impl Node {
+    /// Units from the root to the end of this page; 0 for a root.
+    #[getter]
+    fn length(&self) -> usize {
+        self.handle.depth()
+    }
+
+    /// Whether this is the root of a namespace.
+    #[getter]
+    fn is_root(&self, py: Python<'_>) -> PyResult<bool> {
+        self.refuse_stale(py)?;
+        Ok(self.handle.is_root())
+    }
+
+    /// The namespace: None for the default one, else the pair (extra_key, cache_salt).
+    #[getter]
+    fn extra_key<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.refuse_stale(py)?;
+        shown_namespace(py, self.handle.namespace())
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<Node>().is_ok_and(|other| {
+            let other = other.get();
+            self.cache.is(&other.cache) && self.handle == other.handle
+        })
+    }
+
+    fn __hash__(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.handle.hash(&mut hasher);
+        (self.cache.as_ptr() as usize).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let stale = if self.refuse_stale(py).is_err() { ", stale" } else { "" };
+        let space = match self.handle.namespace() {
+            None => String::new(),
+            name => format!(", extra_key={}", shown_namespace(py, name)?.repr()?),
+        };
+        Ok(format!("Node(length={}{space}{stale})", self.handle.depth()))
+    }
+
+    fn __reduce_ex__(&self, _protocol: &Bound<'_, PyAny>) -> PyResult<()> {
+        Err(not_copied("Node"))
+    }
+}
+
+/// The handle of a node of this cache.
+pub fn own<'a>(cache: &Bound<'_, RadixCache>, node: &'a Bound<'_, PyAny>, name: &str) -> PyResult<&'a Handle> {
+    let py = cache.py();
+    if let Ok(node) = node.cast::<Node>() {
+        let node = node.get();
+        if node.cache.is(cache) {
+            return Ok(&node.handle);
+        }
+    } else if !node.is_instance(shared(py)?.node.bind(py))? {
+        return Err(PyTypeError::new_err(format!("{name} must be a Node, not {}", node.get_type().name()?)));
+    }
+    Err(PyValueError::new_err(format!("{name} belongs to another cache")))
+}
+
+/// The same for the `start` of a look-up or an insert.
+pub fn start_of<'a>(
+    cache: &Bound<'_, RadixCache>,
+    start: Option<&'a Bound<'_, PyAny>>,
+) -> PyResult<Option<&'a Handle>> {
+    start.map(|start| own(cache, start, "start")).transpose()
+}
