@@ -195,6 +195,8 @@ class Tree:
         mark.hits += hits
         marks_.prune(marks, at)
         self.counts.marks += len(marks) - before
+        if len(marks) < before:
+            self.merge_upwards(run)
         self._limit_marks(run)
         if depth == run.end:
             self.offer(run)
@@ -260,13 +262,14 @@ class Tree:
             upper = run.parent
             if upper is None or upper.is_root or len(upper.children) > 1:
                 return
-            if len(upper.marks) + len(run.marks) > MOST_MERGED_MARKS:
-                return
             if upper.span is not run.span and upper.end - upper.start > 2 * (run.end - run.start):
                 return
-            self._merge(upper, run)
+            marks = marks_.pruned(upper.marks + run.marks)
+            if len(marks) > MOST_MERGED_MARKS:
+                return
+            self._merge(upper, run, marks)
 
-    def _merge(self, upper: Run, run: Run) -> None:
+    def _merge(self, upper: Run, run: Run, marks: list[Mark]) -> None:
         parent = upper.parent
         assert parent is not None, "a root is not merged"
         self.undo.keep(upper)
@@ -285,9 +288,8 @@ class Tree:
             self.counts.digests -= len(run.digests)
             run.digests = upper.digests
         self._move_anchors(upper.marks, upper, run, None)
-        before = len(upper.marks) + len(run.marks)
-        run.marks = marks_.pruned(upper.marks + run.marks)
-        self.counts.marks += len(run.marks) - before
+        self.counts.marks += len(marks) - len(upper.marks) - len(run.marks)
+        run.marks = marks
         if run.locked_end == run.start:
             run.locked_end = upper.locked_end
         run.start = upper.start
