@@ -76,7 +76,7 @@ cargo-test: $(STAMPS)/venv ## The Rust crate's own tests, without Python
 	cd rust_impl && cargo test --locked
 
 mutants: build ## Plant faults in the reference: the suite must catch each
-	$(BIN)/python -m tests.mutants $(ARGS)
+	$(BIN)/python tests/mutants.py $(ARGS)
 
 lint: lint-python lint-cython lint-rust ## Formatters and linters of all three languages
 
