@@ -30,6 +30,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--skip-missing", action="store_true", help="skip, not fail, an implementation that is not built")
     group.addoption("--thorough", action="store_true", help="long fuzzing and soaks")
     group.addoption("--walk-seed", type=int, help="run one random walk, that of this seed: replays a failure")
+    group.addoption("--no-shrink", action="store_true", help="do not make the steps of a failing walk fewer")
     group.addoption("--walks", type=int, help="random walks for each implementation (default 300, thorough 6000)")
 
 

@@ -19,4 +19,4 @@ def test_random_walks(implementation: Implementation, part: int, request: pytest
     else:
         seeds = list(range(option("--walks") or (6000 if thorough else 300)))[part::PARTS]
     for seed in seeds:
-        walk(implementation, seed, steps)
+        walk(implementation, seed, steps, make_small=not option("--no-shrink"))

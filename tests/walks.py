@@ -250,7 +250,7 @@ class Walk:
             self.pair.do(choose.choice(["lock", "unlock", "path", "hashes"]), node=bad)
 
 
-def walk(implementation: Implementation, seed: int, steps: int) -> None:
+def walk(implementation: Implementation, seed: int, steps: int, make_small: bool = True) -> None:
     """Run one walk; a difference is made small and told with all that is needed to run it again."""
     one = Walk(implementation, seed)
     try:
@@ -258,7 +258,7 @@ def walk(implementation: Implementation, seed: int, steps: int) -> None:
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt):
             raise
-        small = shrink(implementation, one.config, one.pair.steps)
+        small = shrink(implementation, one.config, one.pair.steps) if make_small else one.pair.steps
         listed = ",\n    ".join(map(repr, small))
         raise Difference(
             f"{error}\n\nseed {seed}; again: pytest tests/test_random_walk.py --implementation {implementation}"
