@@ -3,9 +3,9 @@
 try:
     from triradix.cython_impl.cache import RadixCache
     from triradix.cython_impl.results import BatchMatchResult, EvictResult, InsertResult, MatchResult, Node
-except ModuleNotFoundError as error:
+except ImportError as error:
     raise ImportError(
-        f"the Cython implementation is not built ({error}): run `pip install .` or `make build` in a checkout of triradix"
+        f"the Cython implementation cannot be imported ({error}); to build it, run `pip install .` or `make build` in a checkout of triradix"
     ) from error
 
 from triradix import results

@@ -7,7 +7,7 @@ from cpython.buffer cimport PyObject_CheckBuffer
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.list cimport PyList_AsTuple
 from cpython.tuple cimport PyTuple_GetSlice
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t
 from libc.stdlib cimport calloc, free, malloc
 
 from collections.abc import Sequence
@@ -124,7 +124,8 @@ cdef class Batch:
 
 
 cdef Py_ssize_t work(
-    Tree *tree, const Tokens *tokens, const Place *roots, Py_ssize_t at, Py_ssize_t end, Handle *handles, int64_t *lengths
+    Tree *tree, const Tokens *tokens, const Place *roots, Py_ssize_t at, Py_ssize_t end,
+    Handle *handles, int64_t *lengths,
 ) noexcept nogil:
     """Serve the keys from ``at`` on; return the first that was not served, for lack of memory."""
     cdef Py_ssize_t i

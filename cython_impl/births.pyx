@@ -1,4 +1,4 @@
-"""Births and their anchors. (creation tick, depth) names a page for ever: an insert makes one page at a depth at most."""
+"""Births and their anchors. (creation tick, depth) names a page for ever: an insert makes at most one at each depth."""
 
 from libc.stdint cimport int64_t, uint32_t
 
@@ -25,8 +25,10 @@ cdef void birth_shortened(Tree *tree, uint32_t birth, uint32_t mark_above, uint3
         slab_give(&tree.births, birth)
 
 
-cdef void births_move(Tree *tree, uint32_t first_mark, uint32_t end_mark, uint32_t source, uint32_t target) noexcept nogil:
-    """The marks from ``first_mark`` to before ``end_mark`` (0: all) went from a run to another, and the anchors with them.
+cdef void births_move(
+    Tree *tree, uint32_t first_mark, uint32_t end_mark, uint32_t source, uint32_t target
+) noexcept nogil:
+    """The marks from ``first_mark`` to before ``end_mark`` (0: all) went from a run to another: so do the anchors.
 
     Those of a birth that goes on below stay where they are.
     """
@@ -41,7 +43,7 @@ cdef void births_move(Tree *tree, uint32_t first_mark, uint32_t end_mark, uint32
 
 
 cdef uint32_t find_page(const Tree *tree, uint32_t birth, int64_t creation, int64_t depth) noexcept nogil:
-    """The run that holds the page; 0 if the page is gone. O(1) in the deepest run of the birth, else O(runs above it)."""
+    """The run that holds the page; 0 if it is gone. O(1) in the deepest run of the birth, else O(runs above it)."""
     cdef uint32_t found
     cdef const Run *run
     if birth >= tree.births.used or birth_at(tree, birth).creation != creation:

@@ -1,7 +1,8 @@
 """Candidates for eviction, by rank.
 
-A candidate is a run without children that has pages without a lock. The pages of its tail segment have one rank, and the
-ranks of two candidates differ. Each space has a heap of its candidates; a heap of spaces by their best one stands above.
+A candidate is a run without children that has pages without a lock. The pages of its tail segment have one rank, and
+the ranks of two candidates differ. Each space has a heap of its candidates; above stands a heap of the spaces by their
+best one.
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
@@ -37,6 +38,10 @@ cdef void heap_free(Tree *tree, Heap *heap) noexcept nogil:
 
 cdef inline bint before(const HeapEntry *left, const HeapEntry *right) noexcept nogil:
     return left.high < right.high or (left.high == right.high and left.low < right.low)
+
+
+cdef inline bint same_rank(const HeapEntry *left, const HeapEntry *right) noexcept nogil:
+    return left.high == right.high and left.low == right.low
 
 
 cdef inline void put(Tree *tree, Heap *heap, uint32_t at, HeapEntry entry) noexcept nogil:
@@ -136,7 +141,7 @@ cdef void refresh_candidate(Tree *tree, uint32_t run) noexcept nogil:
         if entry.heap_index == 0:
             heap.size += 1
             entry.heap_index = heap.size
-        elif heap.entries[entry.heap_index - 1].high == made.high and heap.entries[entry.heap_index - 1].low == made.low:
+        elif same_rank(&heap.entries[entry.heap_index - 1], &made):
             return
         sift(tree, heap, entry.heap_index - 1, made)
     elif entry.heap_index:

@@ -15,7 +15,7 @@ from .marks cimport MOST_MARKS
 from .slab cimport slab_live
 from .span cimport Span, span_bytes
 from .tree cimport (
-    Birth, Heap, HeapEntry, Mark, Run, Space, Tree, birth_at, has_locked_pages, mark_of, page_digest_after, page_tokens,
+    Heap, HeapEntry, Mark, Run, Space, Tree, birth_at, has_locked_pages, mark_of, page_digest_after, page_tokens,
     run_at, space_at,
 )
 
@@ -203,7 +203,7 @@ cdef const char *check_window(const Tree *tree, const Run *run, Census *census) 
 
 cdef const char *check_digests(const Tree *tree, const Run *run, const Run *parent) noexcept nogil:
     """Those that are known, as far as the one above them is; that of the first page of a space depends on its name."""
-    cdef int64_t page
+    cdef int64_t _page
     cdef int64_t pages = (run.end - run.start) // tree.page
     cdef int64_t depth = run.start
     cdef const uint8_t *previous = NULL
@@ -214,7 +214,7 @@ cdef const char *check_digests(const Tree *tree, const Run *run, const Run *pare
         return "digests: a page has one and the page above has none"
     if run.hashed and parent.parent:
         previous = page_digest_after(tree, parent, parent.end - tree.page)
-    for page in range(run.hashed):
+    for _page in range(run.hashed):
         if previous != NULL:
             page_digest(previous, DIGEST, page_tokens(run, depth), tree.page, tree.overlap, digest)
             if memcmp(digest, page_digest_after(tree, run, depth), DIGEST):

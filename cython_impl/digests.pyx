@@ -14,11 +14,11 @@ cdef void fill_digests(
 ) noexcept nogil:
     """Compute the digests of the pages ``first`` … ``end`` - 1 of a span, ``previous`` being that of the page above."""
     cdef int64_t page
+    cdef uint8_t *digest
     for page in range(first, end):
-        page_digest(
-            previous, previous_size, span.tokens + page * tree.page, tree.page, tree.overlap, span.digests + page * DIGEST
-        )
-        previous = span.digests + page * DIGEST
+        digest = span.digests + page * DIGEST
+        page_digest(previous, previous_size, span.tokens + page * tree.page, tree.page, tree.overlap, digest)
+        previous = digest
         previous_size = DIGEST
 
 
@@ -28,7 +28,7 @@ cdef const uint8_t *digest_of(const Tree *tree, Place place) noexcept nogil:
 
 
 cdef int path_digests(Tree *tree, Place place, const uint8_t *seed, int64_t seed_size, uint8_t *digests) noexcept nogil:
-    """Write the digests of all pages of a path. O(runs + pages not yet hashed) beside the result; -1: memory is short."""
+    """Write the digests of all pages of a path. O(runs + pages not yet hashed) beside the result; -1: no memory."""
     cdef uint32_t at = place.run
     cdef int64_t count = 0
     cdef int64_t wanted, before

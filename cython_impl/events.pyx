@@ -1,6 +1,6 @@
 """The queue of events. A record is made before the tree changes (that may fail) and queued with the change."""
 
-from cpython.ref cimport PyObject, Py_XDECREF
+from cpython.ref cimport Py_XDECREF
 from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport free, malloc
 

@@ -9,7 +9,7 @@ import os
 
 cimport cython
 from cpython.ref cimport Py_INCREF, Py_XDECREF, PyObject
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memset
 
 from .candidates cimport heap_free, heap_reserve
@@ -18,7 +18,7 @@ from .events cimport event_free, event_queue
 from .slab cimport slab_bytes, slab_free, slab_give, slab_init, slab_live, slab_reserve, slab_take
 from .span cimport span_free
 from .tree cimport (
-    Birth, Event, HeapEntry, Mark, Place, Run, Space, TableEntry, Tree, run_at, space_at,
+    Birth, Event, Mark, Place, Run, Space, TableEntry, Tree, run_at, space_at,
 )
 
 cdef extern from "<time.h>" nogil:

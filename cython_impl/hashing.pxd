@@ -8,7 +8,8 @@ cdef enum:
 
 cdef uint64_t siphash(uint64_t key0, uint64_t key1, const uint32_t *words, int64_t count) noexcept nogil
 cdef void page_digest(
-    const uint8_t *previous, int64_t previous_size, const uint32_t *tokens, int64_t page, int64_t overlap, uint8_t *digest
+    const uint8_t *previous, int64_t previous_size, const uint32_t *tokens, int64_t page, int64_t overlap,
+    uint8_t *digest,
 ) noexcept nogil
 cdef int64_t event_hash(const uint8_t *digest) noexcept nogil
 cdef int namespace_seed(object pair, uint8_t *seed) except -1

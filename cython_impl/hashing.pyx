@@ -162,7 +162,8 @@ cdef void feed_token(Sha *sha, uint32_t token) noexcept nogil:
 
 
 cdef void page_digest(
-    const uint8_t *previous, int64_t previous_size, const uint32_t *tokens, int64_t page, int64_t overlap, uint8_t *digest
+    const uint8_t *previous, int64_t previous_size, const uint32_t *tokens, int64_t page, int64_t overlap,
+    uint8_t *digest,
 ) noexcept nogil:
     """SHA-256(previous digest, then the units of the page as little-endian words: two for a bigram)."""
     cdef Sha sha

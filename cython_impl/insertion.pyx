@@ -14,7 +14,7 @@ from .path cimport birth_of, touch, walk
 from .slab cimport slab_reserve, slab_take
 from .span cimport Span, span_free, span_make_digests, span_new
 from .tree cimport (
-    Birth, Event, Heap, Mark, Place, Run, Tree, birth_at, mark_of, neutral, run_at, space_at, whole_pages,
+    Event, Heap, Mark, Place, Run, Tree, birth_at, mark_of, neutral, run_at, space_at, whole_pages,
 )
 
 

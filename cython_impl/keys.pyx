@@ -1,6 +1,6 @@
-"""The key forms of the protocol. Contiguous 32-bit keys and 64-bit values are read in place, everything else is converted.
+"""The key forms of the protocol. Contiguous 32-bit keys and 64-bit values are read in place, the rest is converted.
 
-Whatever is not an exact and valid case here goes to triradix.keys, which names what is wrong: one wording for all trees.
+Whatever is not an exact and valid case goes to triradix.keys, which names what is wrong: one wording for all trees.
 All of this runs before the tree is looked at, since foreign code may run here.
 """
 
@@ -26,6 +26,24 @@ cdef extern from "Python.h":
     PyObject *tuple_item "PyTuple_GET_ITEM"(object, Py_ssize_t) noexcept
 
 cdef extern from *:
+    """
+    /* The value of a small int that is not negative, read in place; -1 for any other. */
+    static inline long long small_int(PyObject *number) {
+    #if PY_VERSION_HEX < 0x030C0000
+        const digit *digits = ((PyLongObject *) number)->ob_digit;
+        switch (Py_SIZE(number)) {
+            case 0: return 0;
+            case 1: return digits[0];
+            case 2: return (long long) digits[1] << PyLong_SHIFT | digits[0];
+            default: return -1;
+        }
+    #else
+        const PyLongObject *value = (const PyLongObject *) number;
+        return PyUnstable_Long_IsCompact(value) ? (long long) PyUnstable_Long_CompactValue(value) : -1;
+    #endif
+    }
+    """
+    long long small_int(PyObject *) noexcept
     uint16_t __builtin_bswap16(uint16_t) noexcept nogil
     uint32_t __builtin_bswap32(uint32_t) noexcept nogil
     uint64_t __builtin_bswap64(uint64_t) noexcept nogil
@@ -184,7 +202,9 @@ cdef bint tokens_from_list(object key, Tokens *tokens) except -1:
         item = list_item(key, i) if listed else tuple_item(key, i)
         if not PyLong_CheckExact(<object> item):
             return False
-        number = PyLong_AsLongLongAndOverflow(item, &overflow)
+        number = small_int(item)
+        if number < 0:
+            number = PyLong_AsLongLongAndOverflow(item, &overflow)
         if overflow or number < 0 or number > <long long> 0xFFFFFFFF:
             return False
         target[i] = <uint32_t> number
@@ -271,7 +291,9 @@ cdef bint slots_from_list(object values, Slots *slots) except -1:
         item = list_item(values, i) if listed else tuple_item(values, i)
         if not PyLong_CheckExact(<object> item):
             return False
-        target[i] = PyLong_AsLongLongAndOverflow(item, &overflow)
+        target[i] = small_int(item)
+        if target[i] < 0:
+            target[i] = PyLong_AsLongLongAndOverflow(item, &overflow)
         if overflow:
             return False
     return True
@@ -285,7 +307,7 @@ cdef void no_slots(Slots *slots) noexcept:
 
 
 cdef int take_slots(object values, Slots *slots) except -1:
-    """Check and take values; `release_slots` ends it. They are opaque, so it is no matter who changes them meanwhile."""
+    """Check and take values; `release_slots` ends it. They are opaque, so others may change them meanwhile."""
     cdef bint taken = False
     no_slots(slots)
     if isinstance(values, (list, tuple)):

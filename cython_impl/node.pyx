@@ -185,9 +185,9 @@ cdef void limit_marks(Tree *tree, uint32_t run) noexcept nogil:
     """Split a run of too many marks in the middle of them. A run and a child must be reserved."""
     cdef Run *entry = run_at(tree, run)
     cdef uint32_t mark = entry.first_mark
-    cdef uint32_t i
+    cdef uint32_t _i
     if entry.marks > MOST_MARKS:
-        for i in range(entry.marks // 2 - 1):
+        for _i in range(entry.marks // 2 - 1):
             mark = mark_of(tree, mark).next
         split(tree, run, mark_of(tree, mark).end)
 
@@ -237,7 +237,7 @@ cdef void show_both(Tree *tree, uint32_t run, uint32_t absorbed, Span *span, int
 
 
 cdef bint merge(Tree *tree, uint32_t run) noexcept nogil:
-    """Make a run and its parent one, if they should be: ``run`` keeps its identity and takes over what the parent had."""
+    """Make a run and its parent one, if they should be: ``run`` keeps its identity, and takes over what is above."""
     cdef Run *lower = run_at(tree, run)
     cdef uint32_t absorbed = lower.parent
     cdef Run *upper = run_at(tree, absorbed)

@@ -1,10 +1,10 @@
-"""`pretty_print`: first a plain copy of what is to be shown, then the text of it; foreign code may run at each write."""
+"""`pretty_print`: first a plain copy of what is to be shown, then its text: foreign code may run at each write."""
 
 from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport free, malloc
 
 from .forest cimport Forest
-from .tree cimport Run, Space, Tree, page_tokens, run_at, space_at
+from .tree cimport Run, Tree, page_tokens, run_at
 
 cdef enum:
     SHOWN = 8    # tokens of a run

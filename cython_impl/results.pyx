@@ -1,6 +1,6 @@
 """Results are light: what costs more than a few words is made on first use.
 
-None of them can be part of a reference cycle (a forest refers to no result), so the garbage collector need not know them.
+None of them can be part of a reference cycle (a forest refers to no result): the garbage collector need not know them.
 """
 
 cimport cython
@@ -56,6 +56,14 @@ cdef object path_slots(Forest forest, const Handle *handle, object name, int64_t
     return array
 
 
+cdef Forest nowhere = Forest()
+nowhere.tree.epoch = -1    # so that whatever was not made by a cache is stale
+
+
+cdef object cannot_be_made(object result):
+    raise TypeError(f"a {type(result).__name__} comes from a prefix cache; it cannot be made")
+
+
 def _no_copy(self):
     raise TypeError(f"a {type(self).__name__} of a prefix cache can be neither copied nor pickled")
 
@@ -65,6 +73,12 @@ def _no_copy(self):
 @cython.freelist(256)
 cdef class Node:
     """A handle to a cached page or a root (see `triradix.Node`)."""
+
+    def __cinit__(self):
+        self.forest = nowhere
+
+    def __init__(self):
+        cannot_be_made(self)
 
     @property
     def length(self):
@@ -102,7 +116,8 @@ cdef class Node:
 
     def __repr__(self):
         namespace = "" if self.name is None else f" of namespace {self.name!r}"
-        return f"<Node: root{namespace}>" if self.handle.length == 0 else f"<Node: unit {self.handle.length}{namespace}>"
+        page = "root" if self.handle.length == 0 else f"unit {self.handle.length}"
+        return f"<Node: {page}{namespace}>"
 
     __reduce__ = _no_copy
 
@@ -112,6 +127,12 @@ cdef class Node:
 @cython.freelist(256)
 cdef class MatchResult:
     """What ``match_prefix`` found (see `triradix.MatchResult`)."""
+
+    def __cinit__(self):
+        self.forest = nowhere
+
+    def __init__(self):
+        cannot_be_made(self)
 
     @property
     def length(self):
@@ -144,6 +165,12 @@ cdef class MatchResult:
 @cython.no_gc
 cdef class BatchMatchResult:
     """What ``match_prefix_many`` found (see `triradix.BatchMatchResult`)."""
+
+    def __cinit__(self):
+        self.forest = nowhere
+
+    def __init__(self):
+        cannot_be_made(self)
 
     def __dealloc__(self):
         free(self.handles)
@@ -215,6 +242,12 @@ cdef class BatchMatchResult:
 cdef class InsertResult:
     """What ``insert`` did (see `triradix.InsertResult`)."""
 
+    def __cinit__(self):
+        self.forest = nowhere
+
+    def __init__(self):
+        cannot_be_made(self)
+
     @property
     def prefix_len(self):
         """Units that were cached already, from the root."""
@@ -243,6 +276,9 @@ cdef class InsertResult:
 @cython.freelist(64)
 cdef class EvictResult:
     """What ``evict`` freed (see `triradix.EvictResult`)."""
+
+    def __init__(self):
+        cannot_be_made(self)
 
     @property
     def num_tokens(self):

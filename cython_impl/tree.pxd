@@ -1,7 +1,7 @@
 """What the tree is made of: C structs that name one another by 32-bit ids. Id 0 stands for "none".
 
-Ids stay what they are for the life of a thing; pointers do not (a slab moves when it grows). So whoever changes the tree
-reserves first (`reserve`: the only step that can fail), and fetches its pointers after that.
+Ids stay what they are for the life of a thing; pointers do not (a slab moves when it grows). So whoever changes the
+tree reserves first, which is the only step that can fail, and fetches its pointers after that.
 """
 
 from cpython.ref cimport PyObject
