@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -21,7 +23,7 @@ from typing import NamedTuple
 TESTS = Path(__file__).parent
 REFERENCE = TESTS.parent / "reference"
 QUICK = ["test_cases.py", "test_random_walk.py", "test_nodes.py", "test_results.py", "test_keys.py", "test_create.py"]
-HANGS = 300  # seconds: a fault that makes a call go on for ever counts as caught
+HANGS = 120  # seconds of CPU time, of about 10 that all tests take: a fault that makes a call go on for ever is caught
 
 
 class Mutant(NamedTuple):
@@ -145,6 +147,10 @@ def planted(mutant: Mutant, source: str) -> str:
     return source.replace(mutant.old, mutant.new)
 
 
+def limit_cpu() -> None:
+    resource.setrlimit(resource.RLIMIT_CPU, (HANGS, HANGS + 10))
+
+
 def first_failure(mutant: Mutant | None) -> str | None:
     """The test that catches the fault; None if all pass."""
     with tempfile.TemporaryDirectory() as name:
@@ -155,10 +161,9 @@ def first_failure(mutant: Mutant | None) -> str | None:
             "--deselect", str(TESTS / "test_create.py::test_nothing_stands_in_for_what_is_missing"),
         ]  # fmt: skip
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([name, os.environ.get("PYTHONPATH", "")])}
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=name, timeout=HANGS)
-        except subprocess.TimeoutExpired:
-            return f"hangs for {HANGS} s"
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=name, preexec_fn=limit_cpu)
+    if done.returncode == -signal.SIGXCPU:
+        return f"a call that goes on after {HANGS} s"
     if done.returncode == 0:
         return None
     told = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
