@@ -93,6 +93,7 @@ def test_requests_that_do_not_fit_are_counted(tmp_path: Path, capsys: pytest.Cap
         (["--trace", "absent"], "absent cannot be read: No such file or directory"),
         (["--page-size", "64", "--capacity", "63"], "--capacity 63 does not hold one page of 64 tokens"),
         (["--requests", "5", "--json", "/dev/null/x.json"], "cannot be made"),
+        (["--requests", "5", "--html", "."], "cannot be written: it is a folder"),
     ],
 )
 def test_what_cannot_be_used_is_one_sentence(
@@ -164,7 +165,7 @@ def test_a_difference_is_an_error(monkeypatch: pytest.MonkeyPatch, capsys: pytes
     monkeypatch.setattr(runner, "check_implementations", lambda *_: None)
     monkeypatch.setattr(triradix, "create", lambda name, **config: REFERENCE(**config))
     assert replay("--workload", "chat", "--requests", 20, "--implementations", "reference,cython") == 1
-    assert "the implementations differ, first at request 4 of 20" in capsys.readouterr().err
+    assert "the implementations differ, first at request 4 (counted from 0)" in capsys.readouterr().err
     assert not Path("out/replay.json").exists()
 
 

@@ -21,9 +21,10 @@ reports; the report also shows it, computed from the trace's ids, beside every o
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
     if options.command is None:
-        _parser().print_help()
+        parser.print_help()
         return 0
     try:
         return _replay(options)
@@ -96,8 +97,8 @@ def _replay(options: argparse.Namespace) -> int:
     # Imported here: `triradix --version` needs none of it.
     from rich.console import Console
 
-    from triradix.replay.page import render_page, write_json
-    from triradix.replay.report import make_report
+    from triradix.replay.page import render_page
+    from triradix.replay.report import make_report, write_json
     from triradix.replay.runner import ReplayError, check_implementations, progress_display, run_all
     from triradix.replay.table import print_table
     from triradix.replay.traces import TraceError, read_trace
@@ -121,7 +122,10 @@ def _replay(options: argparse.Namespace) -> int:
         else:
             trace = make_workload(options.workload or "mixed", options.requests or 2000, options.seed)
         for path in (options.json, options.html):
+            # Now rather than after the replay.
             path.parent.mkdir(parents=True, exist_ok=True)
+            if path.is_dir():
+                return _refuse(f"{path} cannot be written: it is a folder")
     except (ImportError, TraceError) as error:
         return _refuse(str(error))
     except OSError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from html import escape
 from importlib.resources import files
 from string import Template
@@ -44,10 +43,6 @@ def render_page(report: Report) -> str:
         facts="".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in _facts(settings, machine, report)),
         command=escape(report["command"]),
     )
-
-
-def write_json(report: Report) -> str:
-    return json.dumps(report, indent=1, ensure_ascii=False) + "\n"
 
 
 def _style(name: str) -> str:

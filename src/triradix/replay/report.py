@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import time
@@ -68,6 +69,10 @@ def make_report(trace: Trace, settings: Settings, measured: list[Measurement], c
             "cdf_levels": _LEVELS.tolist(),
         },
     }
+
+
+def write_json(report: Report) -> str:
+    return json.dumps(report, indent=1, ensure_ascii=False) + "\n"
 
 
 def ideal_hit_rates(trace: Trace) -> dict[str, float] | None:
@@ -177,7 +182,7 @@ def _machine() -> dict[str, Any]:
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "numpy": np.__version__,
         "clock_ns": _clock_cost(),
-        "versions": {name: found for name in ("Cython", "triradix-rust") if (found := _version(name))},
+        "versions": {name: found for name in ("triradix-rust",) if (found := _version(name))},
     }
 
 

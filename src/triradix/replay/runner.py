@@ -6,10 +6,9 @@ import pickle
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 from rich.console import Console
@@ -25,10 +24,8 @@ class ReplayError(RuntimeError):
     """A replay failed, or two implementations disagree. The message says which and where."""
 
 
-class Watcher(Protocol):
-    """Shows how far the replays are."""
-
-    def __call__(self, implementation: str, done: int) -> None: ...
+Watcher = Callable[[str, int], None]
+"""Is told an implementation and how many requests have come in: shows how far the replays are."""
 
 
 def check_implementations(implementations: Sequence[str], settings: Settings) -> None:
@@ -62,7 +59,7 @@ def first_difference(one: Measurement, other: Measurement) -> str | None:
     facts = [f"{each.implementation} hit {each.hit[at]} and evicted {each.evicted[at]} tokens" for each in (one, other)]
     if one.hit[at] == other.hit[at] and one.evicted[at] == other.evicted[at]:
         facts.append("the slots that they returned differ")
-    return f"the implementations differ, first at request {at} of {len(one.hit)}: {', '.join(facts)}"
+    return f"the implementations differ, first at request {at} (counted from 0): {', '.join(facts)}"
 
 
 def _run(job: Job, watch: Watcher) -> Measurement:
