@@ -1,0 +1,4 @@
+from triradix.cython_impl.cache import RadixCache
+from triradix.cython_impl.results import BatchMatchResult, EvictResult, InsertResult, MatchResult, Node
+
+__all__ = ["BatchMatchResult", "EvictResult", "InsertResult", "MatchResult", "Node", "RadixCache"]
