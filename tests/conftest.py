@@ -13,7 +13,7 @@ from implementations import Implementation
 
 import triradix
 
-_quiet = {"deadline": None, "suppress_health_check": list(HealthCheck), "print_blob": True}
+_quiet: dict[str, Any] = {"deadline": None, "suppress_health_check": list(HealthCheck), "print_blob": True}
 settings.register_profile("default", max_examples=120, stateful_step_count=40, **_quiet)
 settings.register_profile("ci", max_examples=120, stateful_step_count=40, derandomize=True, **_quiet)
 settings.register_profile("thorough", max_examples=2000, stateful_step_count=60, **_quiet)

@@ -1,6 +1,6 @@
 """The forms of a key, by name: each turns a list of tokens into an object that means the same key.
 
-A form that cannot hold the tokens (bytes above 255, say) gives the plain list, so that any form may be asked of any key.
+A form that cannot hold the tokens (bytes above 255, say) gives the plain list, so any form may be asked of any key.
 """
 
 from __future__ import annotations
@@ -76,6 +76,10 @@ def read_only(tokens: Sequence[int], dtype: Any) -> Any:
     return numbers
 
 
+def cast(numbers: Any, letter: Any) -> memoryview[Any]:
+    return memoryview(numbers.tobytes()).cast(letter)
+
+
 def ctypes_array(tokens: Sequence[int], kind: Any) -> Any:
     made = (kind * len(tokens))(*tokens)
     if list(made) != list(tokens):  # ctypes cuts off what does not fit
@@ -105,7 +109,7 @@ FORMS: dict[str, Callable[[Sequence[int]], Any]] = {
     "memoryview step": lambda tokens: memoryview(array.array("q", [t for x in tokens for t in (x, 0)]))[::2],
     "prefix key": prepared,
     "prefix key slice": lambda tokens: prepared([*tokens, 1, 2])[: len(tokens)],
-    "prefix key extended": lambda tokens: prepared(tokens[: len(tokens) // 2]).extended(tokens[len(tokens) // 2 :]),
+    "prefix key extended": lambda tokens: prepared(tokens[: len(tokens) // 2]).extended(list(tokens[len(tokens) // 2 :])),
     "numpy 8 strided": lambda tokens: strided(tokens, "<i8"),
     "numpy 4 strided": lambda tokens: strided(tokens, "<u4", 2),
     "numpy 4 reversed": lambda tokens: strided(tokens, "<u4", -1),
@@ -122,8 +126,8 @@ FORMS: dict[str, Callable[[Sequence[int]], Any]] = {
     "ctypes c_int64": lambda tokens: ctypes_array(tokens, ctypes.c_int64),
     "ctypes big-endian": lambda tokens: ctypes_array(tokens, ctypes.c_uint32.__ctype_be__),
     "ctypes c_uint8": lambda tokens: ctypes_array(tokens, ctypes.c_uint8),
-    "memoryview cast n": lambda tokens: memoryview(np.array(tokens, np.int64).tobytes()).cast("n"),
-    "memoryview cast N": lambda tokens: memoryview(np.array(tokens, np.uint64).tobytes()).cast("N"),
+    "memoryview cast n": lambda tokens: cast(np.array(tokens, np.int64), "n"),
+    "memoryview cast N": lambda tokens: cast(np.array(tokens, np.uint64), "N"),
 }
 for _letter in "bBhHiIlLqQ":
     FORMS[f"array {_letter}"] = lambda tokens, letter=_letter: array.array(letter, tokens)  # type: ignore[misc]

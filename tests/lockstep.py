@@ -1,9 +1,9 @@
 """The oracle and an implementation, driven with the same steps; every answer and the state behind it are compared.
 
-A step is plain data (it can be printed, and run again): ``{"op": …, "id": …, …}``. Nodes and results have the id of the
-step that made them (``"7"``, or ``"7.2"`` for element 2 of a batch). An argument ``{"bad": name}`` stands for an entry of
-`BAD`, ``{"np": 3}`` for a NumPy integer. A step that names a node which was never made is passed over, so that any
-subset of a list of steps can be run: that is how `shrink` makes a failure small.
+A step is plain data (it can be printed, and run again): ``{"op": …, "id": …, …}``. Nodes and results have the id of
+the step that made them (``"7"``, or ``"7.2"`` for element 2 of a batch). An argument ``{"bad": name}`` stands for an
+entry of `BAD`, ``{"np": 3}`` for a NumPy integer. A step that names a node which was never made is passed over, so
+that any subset of a list of steps can be run: that is how `shrink` makes a failure small.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ import numpy as np
 import oracle
 from forms import in_form
 from implementations import Implementation
-
-import triradix
 
 COUNTERS = (*oracle.COUNTERS, "total_tokens")
 Step = dict[str, Any]

@@ -12,13 +12,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TextIO
 
 import numpy as np
-from triradix.arguments import Namespace, as_count, as_int64, as_namespace, as_threads
-from triradix.config import check_config
-from triradix.errors import IntegrityError
-from triradix.events import AllBlocksCleared, BlockRemoved, BlockStored, KVCacheEvent
-from triradix.keys import as_slots, as_tokens
-from triradix.results import Node
-
 from oracle_pages import (
     Page,
     PageBatchMatchResult,
@@ -30,6 +23,13 @@ from oracle_pages import (
     event_hash,
     slots_of,
 )
+
+from triradix.arguments import Namespace, as_count, as_int64, as_namespace, as_threads
+from triradix.config import check_config
+from triradix.errors import IntegrityError
+from triradix.events import AllBlocksCleared, BlockRemoved, BlockStored, KVCacheEvent
+from triradix.keys import as_slots, as_tokens
+from triradix.results import Node
 
 COUNTERS = ("lookups", "lookup_tokens", "hit_tokens", "inserts", "inserted_tokens", "evicted_tokens")
 
@@ -311,10 +311,9 @@ class RadixCache(Unique):
 
 def _stored_length(values: Any) -> int:
     """`len`, whatever a subclass of list or tuple says of itself."""
-    for kind in (list, tuple):
-        if isinstance(values, kind):
-            return kind.__len__(values)
-    return len(values)
+    if isinstance(values, list):
+        return list.__len__(values)
+    return tuple.__len__(values) if isinstance(values, tuple) else len(values)
 
 
 def _batch(keys: Any, extra_keys: Any, threads: Any) -> list[tuple[list[int], Namespace]]:

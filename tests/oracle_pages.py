@@ -6,6 +6,7 @@ import hashlib
 from typing import Any, NoReturn
 
 import numpy as np
+
 from triradix.arguments import Namespace
 from triradix.errors import StaleNodeError
 from triradix.results import BatchMatchResult, EvictResult, InsertResult, MatchResult, Node
@@ -114,8 +115,8 @@ class PageMatchResult(Unique, MatchResult):
         self._above = above
         self._indices: Any = None
 
-    length = property(lambda self: self._node.length)  # type: ignore[assignment]
-    node = property(lambda self: self._node)  # type: ignore[assignment]
+    length = property(lambda self: self._node.length)
+    node = property(lambda self: self._node)
 
     @property
     def indices(self) -> Any:
@@ -131,8 +132,8 @@ class PageBatchMatchResult(Unique, BatchMatchResult):
         self._indices: Any = None
         self._offsets: Any = None
 
-    lengths = property(lambda self: self._lengths)  # type: ignore[assignment]
-    nodes = property(lambda self: self._nodes)  # type: ignore[assignment]
+    lengths = property(lambda self: self._lengths)
+    nodes = property(lambda self: self._nodes)
 
     @property
     def indices(self) -> Any:
@@ -152,17 +153,17 @@ class PageInsertResult(Unique, InsertResult):
         self._prefix_len = prefix_len
         self._node = node
 
-    prefix_len = property(lambda self: self._prefix_len)  # type: ignore[assignment]
-    length = property(lambda self: self._node.length)  # type: ignore[assignment]
-    node = property(lambda self: self._node)  # type: ignore[assignment]
+    prefix_len = property(lambda self: self._prefix_len)
+    length = property(lambda self: self._node.length)
+    node = property(lambda self: self._node)
 
 
 class PageEvictResult(Unique, EvictResult):
     def __init__(self, slots: list[int]) -> None:
         self._indices = np.array(slots, np.int64)
 
-    num_tokens = property(lambda self: len(self._indices))  # type: ignore[assignment]
-    indices = property(lambda self: self._indices)  # type: ignore[assignment]
+    num_tokens = property(lambda self: len(self._indices))
+    indices = property(lambda self: self._indices)
 
 
 def slots_of(page: Page) -> list[int]:

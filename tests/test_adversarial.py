@@ -1,7 +1,7 @@
 """No choice of tokens makes an operation dearer than its honest cost.
 
-There are no time limits here: the CPU time of n operations is compared with that of many times n, or with that of as many
-with harmless tokens. A cost that grows as it should stays far below the bounds, a quadratic one far above.
+There are no time limits here: the CPU time of n operations is compared with that of many times n. A cost that
+grows as it should stays far below the bounds, a quadratic one far above.
 """
 
 from __future__ import annotations

@@ -30,7 +30,13 @@ def config_of(cache: Any) -> dict[str, Any]:
 
 def test_arguments_are_told_as_given(implementation: Implementation) -> None:
     assert config_of(implementation.create()) == DEFAULTS
-    other = dict(page_size=64, eviction_policy="slru", bigram=True, slru_threshold=5, enable_kv_cache_events=True)
+    other = {
+        "page_size": 64,
+        "eviction_policy": "slru",
+        "bigram": True,
+        "slru_threshold": 5,
+        "enable_kv_cache_events": True,
+    }
     assert config_of(implementation.create(**other)) == other
     for policy in POLICIES:
         assert implementation.create(eviction_policy=policy).eviction_policy == policy

@@ -50,10 +50,12 @@ def test_a_tree_alone(implementation: Implementation) -> None:
     script = """
 import sys, triradix
 others = set(sys.argv[2:])
-trees = lambda: {name for name in sys.modules if name.startswith(("triradix.reference", "triradix.cython_impl", "triradix.rust_impl"))}
+all_trees = ("triradix.reference", "triradix.cython_impl", "triradix.rust_impl")
+trees = lambda: {name for name in sys.modules if name.startswith(all_trees)}
 assert not trees(), trees()
 cache = triradix.create(sys.argv[1])
-cache.insert([1], [1]); cache.match_prefix_many([[1]]).indices; cache.check(); cache.pretty_print(sys.stderr); cache.evict(1)
+cache.insert([1], [1]); cache.match_prefix_many([[1]]).indices; cache.check()
+cache.pretty_print(sys.stderr); cache.evict(1)
 assert trees() and not {name for name in trees() for other in others if name.startswith(other)}, trees()
 """
     name = implementation.name

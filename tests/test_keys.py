@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from forms import FORMS, OwnInt, OwnList, OwnTuple
+from forms import FORMS, OwnInt, OwnList, OwnTuple, cast
 from implementations import Implementation
 
 from triradix import PrefixKey
@@ -88,8 +88,8 @@ TOKENS_OF = [
     (np.frombuffer(b"\xff" + struct.pack(">2q", 5, 6), ">i8", offset=1), [5, 6]),
     (np.array([(9, 1), (8, 2)], [("a", "<u4"), ("b", "<u2")])["b"], [1, 2]),
     (memoryview(struct.pack("=2q", 5, 6)).cast("q"), [5, 6]),
-    (memoryview(struct.pack("@2N", 5, 6)).cast("N"), [5, 6]),
-    (memoryview(struct.pack("@2n", 5, 6)).cast("@n"), [5, 6]),
+    (cast(np.array([5, 6], np.uint64), "N"), [5, 6]),
+    (cast(np.array([5, 6], np.int64), "@n"), [5, 6]),
     ((ctypes.c_int16 * 2)(5, 6), [5, 6]),
     (big_endian(1, 2), [1, 2]),
     (PrefixKey([1, 2, 3])[:2], [1, 2]),

@@ -1,4 +1,4 @@
-"""Memory: nothing leaks, and `memory_bytes` says what is held. The scripts in ``isolated/`` run in processes of their own."""
+"""Memory: nothing leaks, and `memory_bytes` says what is held. Each script of ``isolated/`` is a process."""
 
 from __future__ import annotations
 

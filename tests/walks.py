@@ -59,7 +59,7 @@ class Walk:
         self.pair = Lockstep(implementation, self.config)
 
     def run(self, steps: int) -> None:
-        weights = {op: weight for op, weight in WEIGHTS.items()}
+        weights: dict[str, float] = dict(WEIGHTS)
         if self.random.random() < 0.3:
             weights["evict"] *= self.random.choice([0.1, 3])
             weights["lock"] *= self.random.choice([0, 3])

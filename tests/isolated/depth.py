@@ -1,7 +1,7 @@
 """Chains of very many pages, on a small stack and with a low recursion limit.
 
-``depth.py IMPLEMENTATION DEPTH SHAPE END``: SHAPE is ``comb`` (a branch at every page) or ``prefixes`` (each longer than
-the one before, by one page); END is how the tree goes: ``evict``, ``namespace``, ``reset`` or ``drop``.
+``depth.py IMPLEMENTATION DEPTH SHAPE END``: SHAPE is ``comb`` (a branch at every page) or ``prefixes`` (each longer
+than the one before, by one page); END is how the tree goes: ``evict``, ``namespace``, ``reset`` or ``drop``.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    failed = []
+    failed: list[int] = []
 
     def guarded() -> None:
         try:

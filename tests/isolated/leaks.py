@@ -1,7 +1,7 @@
 """Memory over many cycles of one kind of use: ``leaks.py IMPLEMENTATION KIND CYCLES``.
 
-A cycle leaves nothing behind, so after a warm-up neither what Python has allocated (tracemalloc) nor the resident memory
-of the process, nor what the cache itself says that it holds, may grow with the number of cycles.
+A cycle leaves nothing behind, so after a warm-up neither what Python has allocated (tracemalloc) nor the resident
+memory of the process, nor what the cache itself says that it holds, may grow with the number of cycles.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import sys
 import tracemalloc
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,7 @@ def calls(cache: Any, i: int) -> None:
     cache.all_indices()
     cache.stats()
     cache.take_events()
-    repr(cache), repr(node), hash(node), node == match.node  # noqa: B018
+    repr(cache), repr(node), hash(node), node == match.node
     cache.evict(3).indices  # noqa: B018
     cache.evict_namespace("a")
     cache.take_events()
@@ -127,7 +128,7 @@ def handles(cache: Any, i: int) -> None:
         match = cache.match_prefix(list(range(n)))
         cache.inc_lock_ref(match.node)
         cache.dec_lock_ref(match.node)
-        {match.node, cache.match_prefix([n + 1], start=match.node).node}  # noqa: B018
+        {match.node, cache.match_prefix([n + 1], start=match.node).node}
 
 
 def branches(cache: Any, i: int) -> None:
@@ -181,7 +182,7 @@ def main() -> None:
         snapshots.append(whole.filter_traces([tracemalloc.Filter(False, tracemalloc.__file__)]))
     # What is swept now and then comes and goes; what leaks grows in every part.
     grown_always: set[Any] | None = None
-    for one, two in zip(snapshots, snapshots[1:], strict=False):
+    for one, two in pairwise(snapshots):
         lines = {entry.traceback for entry in two.compare_to(one, "traceback") if entry.count_diff >= few // 2}
         grown_always = lines if grown_always is None else grown_always & lines
     for traceback in grown_always or ():
