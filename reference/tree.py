@@ -345,8 +345,11 @@ class Tree:
         self.counts.births -= 1
 
     def remove_space(self, space: Space) -> None:
+        """Drop a space without pages; what is left of it in the queue of spaces is swept out in time."""
         self.undo.keep_entry(self.spaces, space.namespace)
         del self.spaces[space.namespace]
+        space.queued = None
+        space.leaves.clear()
 
     def _hold(self, span: Span) -> None:
         self.counts.spans += 1
