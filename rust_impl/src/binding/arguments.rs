@@ -7,6 +7,7 @@ use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString, PyTuple};
 
+use super::errors::no_memory;
 use super::shared::shared;
 use crate::core::Namespace;
 
@@ -50,19 +51,27 @@ pub fn namespace(extra_key: &Bound<'_, PyAny>) -> PyResult<Option<Arc<Namespace>
     if let Ok(text) = extra_key.cast_exact::<PyString>()
         && let Ok(text) = text.to_str()
     {
-        return Ok(Some(Arc::new(Namespace { extra_key: Some(text.into()), cache_salt: None })));
+        return Ok(Some(Arc::new(Namespace { extra_key: Some(boxed(text)?), cache_salt: None })));
     }
     let py = extra_key.py();
     let pair = shared(py)?.as_namespace.bind(py).call1((extra_key,))?;
     let part = |index: usize| -> PyResult<Option<Box<str>>> {
         let part = pair.get_item(index)?;
-        if part.is_none() { Ok(None) } else { Ok(Some(part.cast::<PyString>()?.to_str()?.into())) }
+        if part.is_none() { Ok(None) } else { boxed(part.cast::<PyString>()?.to_str()?).map(Some) }
     };
     let (extra_key, cache_salt) = (part(0)?, part(1)?);
     if extra_key.is_none() && cache_salt.is_none() {
         return Ok(None);
     }
     Ok(Some(Arc::new(Namespace { extra_key, cache_salt })))
+}
+
+/// A copy, or MemoryError.
+fn boxed(text: &str) -> PyResult<Box<str>> {
+    let mut copy = String::new();
+    copy.try_reserve_exact(text.len()).map_err(|error| no_memory(error.into()))?;
+    copy.push_str(text);
+    Ok(copy.into_boxed_str())
 }
 
 /// None, or the pair.

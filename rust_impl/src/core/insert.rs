@@ -67,9 +67,7 @@ impl Tree {
             let run = self.run_above(deepest, counted);
             self.write_at(run, counted, Note { last: 0, priority: i64::MIN, hits: -1 });
         }
-        if let Some(run) = new_run {
-            self.merge_upwards(run);
-        }
+        self.merge_upwards(deepest);
         self.compact_some();
         let run = self.run_above(deepest, end);
         Ok(Inserted { prefix_len, handle: self.handle(run, end) })

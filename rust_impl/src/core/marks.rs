@@ -32,6 +32,15 @@ impl Mark {
         self.hits += note.hits;
     }
 
+    /// Says nothing that `below`, the next mark in the same run, does not say as well.
+    fn is_dispensable_above(&self, below: &Mark) -> bool {
+        self.birth == below.birth
+            && self.locks == 0
+            && self.hits == 0
+            && self.last <= below.last
+            && self.priority <= below.priority
+    }
+
     /// Takes over what a mark says whose page is gone.
     pub fn fold(&mut self, below: &Mark) {
         self.write(Note { last: below.last, priority: below.priority, hits: below.hits });
@@ -85,41 +94,57 @@ impl Tree {
         mark
     }
 
-    /// Writes at the page that ends at `depth`, keeping what the policy ranks by. Nothing at a root.
-    pub fn write_at(&mut self, run: u32, depth: usize, note: Note) {
+    /// Writes at the page that ends at `depth`, keeping what the policy ranks by. Nothing at a root. Whether other marks
+    /// became dispensable, so that the run may be merged with the one above it.
+    pub fn write_at(&mut self, run: u32, depth: usize, note: Note) -> bool {
         let note = note.ranked(self.config.policy);
         if depth == 0 || (note.last == 0 && note.priority == i64::MIN && note.hits == 0) {
-            return;
+            return false;
         }
         let mark = self.mark_at(run, depth);
         self.marks[mark].write(note);
-        self.prune_above(run, mark);
+        let pruned = self.prune_above(run, mark);
         if mark == self.runs[run].marks {
             self.refresh_candidate(run);
         }
         self.limit_marks(run);
+        pruned
     }
 
-    /// Drops the marks above `mark` that say nothing which it does not say as well.
-    pub fn prune_above(&mut self, run: u32, mark: u32) {
+    /// Drops the marks above `mark` that say nothing which it does not say as well. Whether there were any.
+    pub fn prune_above(&mut self, run: u32, mark: u32) -> bool {
+        let mut pruned = false;
         loop {
             let above = self.marks[mark].above;
-            if above == NIL {
-                return;
+            if above == NIL || !self.marks[above].is_dispensable_above(&self.marks[mark]) {
+                return pruned;
             }
-            let (upper, lower) = (&self.marks[above], &self.marks[mark]);
-            let dispensable = upper.birth == lower.birth
-                && upper.locks == 0
-                && upper.hits == 0
-                && upper.last <= lower.last
-                && upper.priority <= lower.priority;
-            if !dispensable {
-                return;
-            }
-            self.marks[mark].above = upper.above;
+            self.marks[mark].above = self.marks[above].above;
             self.marks.remove(above);
             self.runs[run].mark_count -= 1;
+            pruned = true;
         }
+    }
+
+    /// The highest mark of a run.
+    pub fn top_mark(&self, run: u32) -> u32 {
+        let mut top = self.runs[run].marks;
+        while self.marks[top].above != NIL {
+            top = self.marks[top].above;
+        }
+        top
+    }
+
+    /// How many marks two neighbouring runs would have as one.
+    pub fn merged_mark_count(&self, upper: u32, lower: u32) -> usize {
+        let top = &self.marks[self.top_mark(lower)];
+        let mut left = self.runs[upper].mark_count;
+        let mut mark = self.runs[upper].marks;
+        while mark != NIL && self.marks[mark].is_dispensable_above(top) {
+            left -= 1;
+            mark = self.marks[mark].above;
+        }
+        (left + self.runs[lower].mark_count) as usize
     }
 
     /// Splits a run that has too many marks, about in the middle of them. The caller has reserved a run and a mark. If

@@ -15,11 +15,10 @@ impl Tree {
     pub fn merge_upwards(&mut self, id: u32) {
         loop {
             let upper = self.runs[id].parent;
-            if self.runs[upper].is_root() || self.runs[upper].only_child() != Some(id) {
+            if upper == NIL || self.runs[upper].is_root() || self.runs[upper].only_child() != Some(id) {
                 return;
             }
-            let marks = (self.runs[upper].mark_count + self.runs[id].mark_count) as usize;
-            if marks > self.config.limits.merged_marks
+            if self.merged_mark_count(upper, id) > self.config.limits.merged_marks
                 || self.reserve_merged_digests(upper, id).is_err()
                 || !self.merge_windows(upper, id)
             {
@@ -62,10 +61,7 @@ impl Tree {
         }
         self.runs[lower].start = self.runs[upper].start;
         self.merge_digests(upper, lower);
-        let mut top = self.runs[lower].marks;
-        while self.marks[top].above != NIL {
-            top = self.marks[top].above;
-        }
+        let top = self.top_mark(lower);
         self.marks[top].above = self.runs[upper].marks;
         self.runs[lower].mark_count += self.runs[upper].mark_count;
         let mut mark = self.runs[upper].marks;

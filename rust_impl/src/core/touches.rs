@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use super::marks::Note;
 use super::tree::Tree;
-use super::{Failure, NoMemory};
+use super::{Failure, NIL, NoMemory};
 
 const CAPACITY: usize = 64;
 
@@ -57,6 +57,7 @@ impl Tree {
             return Ok(());
         }
         self.reserve(count)?;
+        let mut pruned = [NIL; CAPACITY];
         for place in 0..count {
             let touch = &mut self.touches.touches[place];
             let (mut run, depth, last) = (*touch.run.get_mut(), *touch.depth.get_mut(), *touch.tick.get_mut());
@@ -64,9 +65,19 @@ impl Tree {
             while depth <= self.runs[run].start {
                 run = self.runs[run].parent;
             }
-            self.write_at(run, depth, Note { last, priority: i64::MIN, hits: 0 });
+            if self.write_at(run, depth, Note { last, priority: i64::MIN, hits: 0 }) {
+                pruned[place] = run;
+            }
         }
         *self.touches.claimed.get_mut() = 0;
+        // Runs that were split for their many marks become one again. Not before all notes are written: they name runs.
+        for run in pruned {
+            let absorbed = run == NIL || self.runs[run].space == NIL;
+            if !absorbed {
+                self.merge_upwards(run);
+            }
+        }
+        self.compact_some();
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 mod lockstep;
 mod page_trie;
 
-use super::{Config, Limits, Policy};
+use super::{Config, Insertion, Limits, Policy, Request, Tree};
 use lockstep::Lockstep;
 
 const POLICIES: [Policy; 7] =
@@ -40,6 +40,36 @@ fn agrees_with_a_page_trie_over_long_runs() {
         println!("seed {seed}: {:?}", config(seed));
         Lockstep::new(seed, config(seed)).run(1_500);
     }
+}
+
+/// A path that was matched up to each of its pages is one run again after one match of all of it.
+#[test]
+fn reads_do_not_bloat() {
+    let config = Config {
+        page_size: 1,
+        policy: Policy::Lru,
+        bigram: false,
+        slru_threshold: 2,
+        events: false,
+        limits: Limits::default(),
+    };
+    let mut tree = Tree::new(config);
+    let tokens: Vec<u32> = (0..2_000).collect();
+    let slots: Vec<i64> = (0..2_000).collect();
+    let request = |length: usize| Request { tokens: &tokens[..length], namespace: None, start: None };
+    tree.insert(Insertion { request: request(2_000), slots: &slots, priority: 0, inserted_len: 0 }).unwrap();
+    let fresh = tree.stats();
+    let read = |tree: &mut Tree, length: usize| {
+        tree.match_prefix(request(length)).unwrap();
+        tree.drain_touches().unwrap();
+    };
+    (1..=2_000).rev().for_each(|length| read(&mut tree, length));
+    tree.check().unwrap();
+    let bloated = tree.stats();
+    assert!(bloated.memory_bytes - fresh.memory_bytes <= 64 * 2_000 * 2, "{} bytes", bloated.memory_bytes);
+    read(&mut tree, 2_000);
+    tree.check().unwrap();
+    assert_eq!(tree.stats().nodes, fresh.nodes);
 }
 
 /// The core is to stay free of Python.
