@@ -22,7 +22,7 @@ def as_int(value: object, name: str) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
         return int.__index__(value)
     if isinstance(value, np.integer) and not isinstance(value, np.timedelta64):
-        return int(value)
+        return int(np.generic.item(value))  # as stored, whatever a subclass says of it
     raise TypeError(f"{name} must be an integer, not {type(value).__name__}")
 
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import threading
 from array import array
-from typing import Any, Union
+from typing import Any, NoReturn, Union
 
 import numpy as np
 import numpy.typing as npt
+
+from triradix.arguments import as_int
 
 TOKEN_MAX = 2**32 - 1
 _INTEGER_FORMATS = "bBhHiIlLqQnN"
@@ -130,11 +132,11 @@ def as_tokens(key: object) -> Tokens:
         return key.tokens
     if isinstance(key, (list, tuple)):
         items = _items(key)
-        _check_element_types(items, "token")
+        items = _plain(items, "token")
         try:
             return np.frombuffer(array("I", items), np.uint32) if items else np.empty(0, np.uint32)
-        except (OverflowError, TypeError):
-            return _from_items(items, "token", 0, TOKEN_MAX, np.uint32)
+        except OverflowError:
+            _refuse_outside(items, "token", 0, TOKEN_MAX)
     return _from_buffer(key, "key", "token", 0, TOKEN_MAX, np.uint32)
 
 
@@ -144,11 +146,11 @@ def as_slots(values: object) -> Slots:
         return values.tokens.astype(np.int64)
     if isinstance(values, (list, tuple)):
         items = _items(values)
-        _check_element_types(items, "value")
+        items = _plain(items, "value")
         try:
             return np.frombuffer(array("q", items), np.int64) if items else np.empty(0, np.int64)
-        except (OverflowError, TypeError):
-            return _from_items(items, "value", -(2**63), 2**63 - 1, np.int64)
+        except OverflowError:
+            _refuse_outside(items, "value", -(2**63), 2**63 - 1)
     return _from_buffer(values, "values", "value", -(2**63), 2**63 - 1, np.int64)
 
 
@@ -161,13 +163,17 @@ def _items(sequence: list[Any] | tuple[Any, ...]) -> list[Any] | tuple[Any, ...]
     return tuple.__getitem__(sequence, slice(None))
 
 
-def _check_element_types(items: list[Any] | tuple[Any, ...], word: str) -> None:
+def _plain(items: list[Any] | tuple[Any, ...], word: str) -> list[Any] | tuple[Any, ...]:
+    """The elements as exact ints; TypeError names the first that is no integer."""
     kinds = set(map(type, items))
     kinds.discard(int)
+    if not kinds:
+        return items
     wrong = {kind for kind in kinds if not _is_integer_type(kind)}
     if wrong:
         position = next(i for i, item in enumerate(items) if type(item) in wrong)
         raise TypeError(f"{word} {position} must be an integer, not {type(items[position]).__name__}")
+    return [as_int(item, word) for item in items]
 
 
 def _is_integer_type(kind: type) -> bool:
@@ -176,13 +182,10 @@ def _is_integer_type(kind: type) -> bool:
     return issubclass(kind, np.integer) and not issubclass(kind, np.timedelta64)
 
 
-def _from_items(items: Any, word: str, low: int, high: int, dtype: type) -> npt.NDArray[Any]:
-    """The slow way, for elements that ``array`` does not take: names the first one that is out of range."""
-    numbers = [int.__index__(item) if isinstance(item, int) else int(item) for item in items]
-    for position, number in enumerate(numbers):
-        if not low <= number <= high:
-            raise ValueError(f"{word} {position} is {number}, outside {low} … {high}")
-    return np.array(numbers, dtype)
+def _refuse_outside(items: list[Any] | tuple[Any, ...], word: str, low: int, high: int) -> NoReturn:
+    """Some element does not fit: name the first one."""
+    position = next(i for i, number in enumerate(items) if not low <= number <= high)
+    raise ValueError(f"{word} {position} is {items[position]}, outside {low} … {high}")
 
 
 def _from_buffer(source: object, what: str, word: str, low: int, high: int, dtype: type) -> npt.NDArray[Any]:
