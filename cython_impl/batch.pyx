@@ -20,8 +20,8 @@ from .path cimport match_pages, units_of, walk
 from .results cimport BatchMatchResult, array_data, new_array
 from .tree cimport Handle, Place, Tree
 
-cdef Py_ssize_t CHUNK_KEYS = 4096
-cdef int64_t CHUNK_UNITS = 1 << 22    # some milliseconds
+cdef Py_ssize_t CHUNK_KEYS = 1 << 14
+cdef int64_t CHUNK_UNITS = 1 << 23    # milliseconds: to get the GIL back takes 5 of them where another thread uses it
 
 
 cdef tuple sequence_of(object source, str what):

@@ -18,8 +18,8 @@ from .batch cimport match_many, peek_many
 from .candidates cimport heap_reserve
 from .check cimport check_forest
 from .digests cimport path_digests
-from .events cimport CLEARED, REMOVED, event_free, event_new, event_object, event_queue
-from .eviction cimport evict_pages
+from .events cimport CLEARED, event_free, event_new, event_object, event_queue
+from .eviction cimport evict_from
 from .forest cimport Forest
 from .hashing cimport DIGEST, namespace_seed
 from .insertion cimport Insertion, insert_pages
@@ -30,7 +30,7 @@ from .keys cimport (
 from .locks cimport lock_page, unlock_page
 from .path cimport gather, match_pages, reserve_touch, units_of, walk
 from .printing cimport print_forest
-from .results cimport EvictResult, InsertResult, MatchResult, Node, array_data, new_array, place_of
+from .results cimport InsertResult, MatchResult, Node, array_data, new_array, place_of
 from .slab cimport slab_live
 from .tree cimport (
     FIFO, FILO, LFU, PRIORITY, SLRU, Event, Heap, Place, Policy, Run, Tree, page_slots, page_tokens, run_at, space_at,
@@ -208,51 +208,13 @@ cdef class RadixCache:
 
     def evict(self, num_tokens):
         """Free pages by the policy until at least ``num_tokens`` units are free."""
-        return self.evict_from(False, None, count_of(num_tokens, "num_tokens"))
+        return evict_from(self.forest, False, None, count_of(num_tokens, "num_tokens"))
 
     def evict_namespace(self, extra_key, num_tokens=None):
         """``evict`` among the pages of one namespace; None: as many as can go."""
         name = namespace_of(extra_key)
-        return self.evict_from(True, name, INT64_MAX if num_tokens is None else count_of(num_tokens, "num_tokens"))
-
-    cdef EvictResult evict_from(self, bint one_space, object name, int64_t wanted):
-        """What an eviction frees is known beforehand, so that room for it is made first."""
-        cdef Tree *tree = &self.forest.tree
-        cdef EvictResult result = EvictResult.__new__(EvictResult)
-        cdef Event *event = NULL
-        cdef int64_t count
-        cdef uint32_t space = 0
-        self.forest.enter()
-        while True:
-            count = self.evictable(one_space, name, wanted, &space)
-            result.slots = new_array(count)
-            if tree.events_on and count:
-                event = event_new(REMOVED, count // tree.page, 0)
-                if event == NULL:
-                    raise MemoryError
-            self.forest.enter()
-            if self.evictable(one_space, name, wanted, &space) == count:
-                break
-            event_free(event)
-            event = NULL
-        if count:
-            evict_pages(tree, space, count, array_data(result.slots), event.hashes if event != NULL else NULL)
-            self.forest.drop_empty_spaces()
-            if event != NULL:
-                event_queue(tree, event)
-        result.freed = count
-        return result
-
-    cdef int64_t evictable(self, bint one_space, object name, int64_t wanted, uint32_t *space) except -1:
-        """How many units go if ``wanted`` are asked for: whole pages, as far as there are."""
-        cdef Tree *tree = &self.forest.tree
-        cdef int64_t most = tree.total - tree.locked
-        if one_space:
-            space[0] = self.forest.space_of(name)
-            if space[0] == 0:
-                return 0
-            most = space_at(tree, space[0]).total - space_at(tree, space[0]).locked
-        return most if wanted >= most else (wanted + tree.page - 1) // tree.page * tree.page
+        wanted = INT64_MAX if num_tokens is None else count_of(num_tokens, "num_tokens")
+        return evict_from(self.forest, True, name, wanted)
 
     def reset(self):
         """Drop everything. All nodes become stale; queued events stay."""

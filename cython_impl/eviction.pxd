@@ -1,8 +1,9 @@
 """Eviction of pages by rank."""
 
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t
 
-from .tree cimport Tree
+from .forest cimport Forest
+from .results cimport EvictResult
 
 
-cdef int64_t evict_pages(Tree *tree, uint32_t space, int64_t wanted, int64_t *slots, int64_t *hashes) noexcept nogil
+cdef EvictResult evict_from(Forest forest, bint one_space, object name, int64_t wanted)

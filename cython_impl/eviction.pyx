@@ -5,10 +5,13 @@ from libc.string cimport memcpy
 
 from .births cimport birth_shortened
 from .candidates cimport refresh_candidate
+from .events cimport REMOVED, event_free, event_new, event_queue
+from .forest cimport Forest
 from .hashing cimport event_hash
 from .marks cimport fold, mark_drop
 from .node cimport run_remove, run_shorten, try_merge
-from .tree cimport Mark, Run, Tree, mark_of, page_digest_after, page_slots, run_at, space_at
+from .results cimport EvictResult, array_data, new_array
+from .tree cimport Event, Mark, Run, Tree, mark_of, page_digest_after, page_slots, run_at, space_at
 
 
 cdef void take_pages(const Tree *tree, const Run *run, int64_t count, int64_t *slots, int64_t *hashes) noexcept nogil:
@@ -96,3 +99,44 @@ cdef int64_t evict_pages(Tree *tree, uint32_t space, int64_t wanted, int64_t *sl
             finish_segment(tree, run)
     tree.evicted_tokens += freed
     return freed
+
+
+cdef int64_t evictable(Forest forest, bint one_space, object name, int64_t wanted, uint32_t *space) except -1:
+    """How many units go if ``wanted`` are asked for: whole pages, as far as there are."""
+    cdef Tree *tree = &forest.tree
+    cdef int64_t most = tree.total - tree.locked
+    if one_space:
+        space[0] = forest.space_of(name)
+        if space[0] == 0:
+            return 0
+        most = space_at(tree, space[0]).total - space_at(tree, space[0]).locked
+    return most if wanted >= most else (wanted + tree.page - 1) // tree.page * tree.page
+
+
+cdef EvictResult evict_from(Forest forest, bint one_space, object name, int64_t wanted):
+    """Evict from all spaces, or from that of ``name``. How much goes is known beforehand, so room is made first."""
+    cdef Tree *tree = &forest.tree
+    cdef EvictResult result = EvictResult.__new__(EvictResult)
+    cdef Event *event = NULL
+    cdef int64_t count
+    cdef uint32_t space = 0
+    forest.enter()
+    while True:
+        count = evictable(forest, one_space, name, wanted, &space)
+        result.slots = new_array(count)
+        if tree.events_on and count:
+            event = event_new(REMOVED, count // tree.page, 0)
+            if event == NULL:
+                raise MemoryError
+        forest.enter()
+        if evictable(forest, one_space, name, wanted, &space) == count:
+            break
+        event_free(event)
+        event = NULL
+    if count:
+        evict_pages(tree, space, count, array_data(result.slots), event.hashes if event != NULL else NULL)
+        forest.drop_empty_spaces()
+        if event != NULL:
+            event_queue(tree, event)
+    result.freed = count
+    return result
