@@ -109,7 +109,7 @@ FORMS: dict[str, Callable[[Sequence[int]], Any]] = {
     "memoryview step": lambda tokens: memoryview(array.array("q", [t for x in tokens for t in (x, 0)]))[::2],
     "prefix key": prepared,
     "prefix key slice": lambda tokens: prepared([*tokens, 1, 2])[: len(tokens)],
-    "prefix key extended": lambda tokens: prepared(tokens[: len(tokens) // 2]).extended(list(tokens[len(tokens) // 2 :])),
+    "prefix key extended": lambda tokens: prepared(tokens[:3]).extended(list(tokens[3:])),
     "numpy 8 strided": lambda tokens: strided(tokens, "<i8"),
     "numpy 4 strided": lambda tokens: strided(tokens, "<u4", 2),
     "numpy 4 reversed": lambda tokens: strided(tokens, "<u4", -1),

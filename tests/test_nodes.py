@@ -79,7 +79,11 @@ def test_a_stale_node_raises(implementation: Implementation, use: str) -> None:
 
 
 @pytest.mark.parametrize("use", [use for use in USES if use not in ("is_root", "extra_key")])
-@pytest.mark.parametrize("stranger", [None, 5, "node", object(), (1, 2), triradix.Node], ids=["None", "int", "str", "object", "tuple", "class"])
+@pytest.mark.parametrize(
+    "stranger",
+    [None, 5, "node", object(), (1, 2), triradix.Node],
+    ids=["None", "int", "str", "object", "tuple", "class"],
+)
 def test_what_is_no_node(implementation: Implementation, use: str, stranger: Any) -> None:
     if stranger is None and use.split()[0] in ("match", "peek", "insert"):
         return  # start=None means no start

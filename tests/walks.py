@@ -42,7 +42,7 @@ class Walk:
         self.implementation = implementation
         self.random = random.Random(seed)
         pick = self.random.choice
-        self.config = {
+        self.config: dict[str, Any] = {
             "page_size": pick([1, 1, 1, 2, 2, 3, 16, 64]),
             "eviction_policy": pick(POLICIES),
             "bigram": self.random.random() < 0.35,
