@@ -1,13 +1,14 @@
 """The key forms of the protocol. Contiguous 32-bit keys and 64-bit values are read in place, the rest is converted.
 
-Whatever is not an exact and valid case goes to triradix.keys, which names what is wrong: one wording for all trees.
+Whatever is not an exact and valid case goes to triradix.keys, which names what is wrong: one wording for all trees. A
+list goes there as a tuple, which nobody can change meanwhile.
 All of this runs before the tree is looked at, since foreign code may run here.
 """
 
 from cpython.buffer cimport (
     PyBUF_FULL_RO, PyBUF_SIMPLE, PyBuffer_Release, PyObject_CheckBuffer, PyObject_GetBuffer,
 )
-from cpython.list cimport PyList_GET_SIZE
+from cpython.list cimport PyList_AsTuple, PyList_GET_SIZE
 from cpython.long cimport PyLong_CheckExact
 from cpython.object cimport PyObject
 from cpython.tuple cimport PyTuple_GET_SIZE
@@ -226,7 +227,7 @@ cdef int take_tokens(object key, Tokens *tokens, bint private) except -1:
         taken = tokens_from_buffer(key.tokens, tokens, private)
     if not taken:
         release_tokens(tokens)
-        array = as_tokens(key)
+        array = as_tokens(PyList_AsTuple(key) if isinstance(key, list) else key)
         PyObject_GetBuffer(array, &tokens.view, PyBUF_SIMPLE)
         tokens.held = True
         tokens.count = tokens.view.len // <Py_ssize_t> sizeof(uint32_t)
@@ -316,7 +317,7 @@ cdef int take_slots(object values, Slots *slots) except -1:
         taken = slots_from_buffer(values, slots)
     if not taken:
         release_slots(slots)
-        array = as_slots(values)
+        array = as_slots(PyList_AsTuple(values) if isinstance(values, list) else values)
         PyObject_GetBuffer(array, &slots.view, PyBUF_SIMPLE)
         slots.held = True
         slots.count = slots.view.len // <Py_ssize_t> sizeof(int64_t)

@@ -78,7 +78,7 @@ cdef int64_t unlock_page(Tree *tree, uint32_t run, int64_t depth) noexcept nogil
         if entry.locked_children:
             break
     entry = run_at(tree, run)
-    marks_prune(tree, entry, entry.last_mark)
+    marks_prune(tree, entry, mark_of(tree, entry.last_mark).previous, entry.last_mark)
     tree.locked -= released
     space_at(tree, entry.space).locked -= released
     return released

@@ -12,5 +12,5 @@ cdef enum:
 cdef uint32_t segment_at(const Tree *tree, const Run *run, int64_t depth) noexcept nogil
 cdef uint32_t mark_at(Tree *tree, Run *run, int64_t depth) noexcept nogil
 cdef void mark_drop(Tree *tree, Run *run, uint32_t mark) noexcept nogil
-cdef void marks_prune(Tree *tree, Run *run, uint32_t mark) noexcept nogil
+cdef bint marks_prune(Tree *tree, Run *run, uint32_t lowest, uint32_t reference) noexcept nogil
 cdef void fold(const Mark *source, Mark *target) noexcept nogil

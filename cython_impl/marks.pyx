@@ -52,24 +52,30 @@ cdef void mark_drop(Tree *tree, Run *run, uint32_t mark) noexcept nogil:
     slab_give(&tree.marks, mark)
 
 
-cdef void marks_prune(Tree *tree, Run *run, uint32_t mark) noexcept nogil:
-    """Drop the marks above ``mark`` that say no more than it does: without this, reads would bloat the run."""
-    cdef const Mark *reference = mark_of(tree, mark)
+cdef bint marks_prune(Tree *tree, Run *run, uint32_t lowest, uint32_t reference) noexcept nogil:
+    """Drop the marks from ``lowest`` up that say no more than ``reference`` does, a mark of the run or of one below it.
+
+    Without this, reads would bloat the run. The last mark of a run is not for it. Whether any was dropped.
+    """
+    cdef const Mark *deeper = mark_of(tree, reference)
     cdef const Mark *candidate
-    cdef uint32_t at = reference.previous
+    cdef uint32_t at = lowest
     cdef uint32_t above
+    cdef bint dropped = False
     while at:
         candidate = mark_of(tree, at)
         above = candidate.previous
         if (
-            candidate.last <= reference.last
-            and candidate.priority <= reference.priority
+            candidate.last <= deeper.last
+            and candidate.priority <= deeper.priority
             and candidate.hits == 0
             and candidate.locks == 0
             and candidate.birth == mark_of(tree, candidate.next).birth
         ):
             mark_drop(tree, run, at)
+            dropped = True
         at = above
+    return dropped
 
 
 cdef void fold(const Mark *source, Mark *target) noexcept nogil:

@@ -245,7 +245,10 @@ cdef bint merge(Tree *tree, uint32_t run) noexcept nogil:
     cdef int64_t offset
     cdef uint32_t boundary
     cdef Span *span
-    if upper.parent == 0 or upper.children != 1 or upper.marks + lower.marks > MERGED_MARKS:
+    if upper.parent == 0 or upper.children != 1:
+        return False
+    marks_prune(tree, upper, mark_of(tree, upper.last_mark).previous, lower.last_mark)
+    if upper.marks + lower.marks > MERGED_MARKS:
         return False
     if upper.span == lower.span and upper.offset + upper_length == lower.offset:
         span = lower.span
@@ -280,7 +283,7 @@ cdef bint merge(Tree *tree, uint32_t run) noexcept nogil:
     child_add(tree, run)
     upper.space = 0
     slab_give(&tree.runs, absorbed)
-    marks_prune(tree, lower, lower.last_mark)
+    marks_prune(tree, lower, mark_of(tree, boundary).previous, lower.last_mark)
     return True
 
 

@@ -6,7 +6,7 @@ from libc.string cimport memcpy
 from .candidates cimport refresh_candidate
 from .children cimport child_find, children_reserve
 from .marks cimport mark_at, marks_prune, segment_at
-from .node cimport limit_marks
+from .node cimport limit_marks, try_merge
 from .slab cimport slab_reserve
 from .span cimport common_prefix
 from .tree cimport (
@@ -57,6 +57,7 @@ cdef void touch(Tree *tree, Place place, int64_t now, int64_t priority, int64_t 
     cdef Run *run
     cdef Mark *mark
     cdef uint32_t at
+    cdef bint pruned
     if place.depth == 0 or not (tree.by_last or tree.by_hits or tree.by_priority):
         return
     run = run_at(tree, place.run)
@@ -68,11 +69,14 @@ cdef void touch(Tree *tree, Place place, int64_t now, int64_t priority, int64_t 
         mark.priority = max(mark.priority, priority)
     if tree.by_hits:
         mark.hits += hits
-    if mark.previous:
-        marks_prune(tree, run, at)
+    pruned = mark.previous != 0 and marks_prune(tree, run, mark.previous, at)
     if run.heap_index and mark.next == 0:
         refresh_candidate(tree, place.run)
-    limit_marks(tree, place.run)
+    if pruned:
+        # What split the run may have been the marks that are gone.
+        try_merge(tree, place.run)
+    else:
+        limit_marks(tree, place.run)
 
 
 cdef void gather(const Tree *tree, Place place, int64_t start, int64_t *slots) noexcept nogil:
