@@ -378,6 +378,10 @@ impl RadixCache {
         ))
     }
 
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(not_copied("RadixCache"))
+    }
+
     fn __reduce_ex__(&self, _protocol: &Bound<'_, PyAny>) -> PyResult<()> {
         Err(not_copied("RadixCache"))
     }

@@ -55,7 +55,7 @@ pub fn at_element(py: Python<'_>, error: PyErr, name: &str, index: usize) -> PyE
     PyErr::from_type(kind, format!("{name}[{index}]: {}", error.value(py)))
 }
 
-/// For `__reduce_ex__`, which `copy` and `pickle` end in.
+/// For `__reduce_ex__`, which `copy` and `pickle` end in, and `__reduce__`.
 pub fn not_copied(what: &str) -> PyErr {
     PyTypeError::new_err(format!("a {what} can be neither copied nor pickled"))
 }

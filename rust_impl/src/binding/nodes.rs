@@ -70,6 +70,10 @@ impl Node {
         Ok(format!("Node(length={}{space}{stale})", self.handle.depth()))
     }
 
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(not_copied("Node"))
+    }
+
     fn __reduce_ex__(&self, _protocol: &Bound<'_, PyAny>) -> PyResult<()> {
         Err(not_copied("Node"))
     }

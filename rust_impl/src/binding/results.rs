@@ -77,6 +77,10 @@ impl MatchResult {
         format!("MatchResult(length={})", self.length())
     }
 
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(not_copied("MatchResult"))
+    }
+
     fn __reduce_ex__(&self, _protocol: &Bound<'_, PyAny>) -> PyResult<()> {
         Err(not_copied("MatchResult"))
     }
@@ -174,6 +178,10 @@ impl BatchMatchResult {
         format!("BatchMatchResult({} keys)", self.handles.len())
     }
 
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(not_copied("BatchMatchResult"))
+    }
+
     fn __reduce_ex__(&self, _protocol: &Bound<'_, PyAny>) -> PyResult<()> {
         Err(not_copied("BatchMatchResult"))
     }
@@ -216,6 +224,10 @@ impl InsertResult {
         format!("InsertResult(prefix_len={}, length={})", self.prefix_len, self.length())
     }
 
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(not_copied("InsertResult"))
+    }
+
     fn __reduce_ex__(&self, _protocol: &Bound<'_, PyAny>) -> PyResult<()> {
         Err(not_copied("InsertResult"))
     }
@@ -250,6 +262,10 @@ impl EvictResult {
 
     fn __repr__(&self) -> String {
         format!("EvictResult(num_tokens={})", self.num_tokens)
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(not_copied("EvictResult"))
     }
 
     fn __reduce_ex__(&self, _protocol: &Bound<'_, PyAny>) -> PyResult<()> {

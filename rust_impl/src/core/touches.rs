@@ -58,7 +58,7 @@ impl Tree {
         }
         self.reserve(count)?;
         let mut pruned = [NIL; CAPACITY];
-        for place in 0..count {
+        for (place, pruned) in pruned.iter_mut().enumerate().take(count) {
             let touch = &mut self.touches.touches[place];
             let (mut run, depth, last) = (*touch.run.get_mut(), *touch.depth.get_mut(), *touch.tick.get_mut());
             // A run with too many marks was split meanwhile, and this page went to its upper part.
@@ -66,7 +66,7 @@ impl Tree {
                 run = self.runs[run].parent;
             }
             if self.write_at(run, depth, Note { last, priority: i64::MIN, hits: 0 }) {
-                pruned[place] = run;
+                *pruned = run;
             }
         }
         *self.touches.claimed.get_mut() = 0;
