@@ -8,6 +8,8 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 FLAGS = ["-O3", "-g1", "-fno-strict-aliasing", "-fwrapv"]
+SOURCES = sorted(Path("cython_impl").glob("*.pyx"))
+DECLARATIONS = sorted(Path("cython_impl").glob("*.pxd"))
 
 
 def declarations() -> str:
@@ -18,7 +20,7 @@ def declarations() -> str:
     package.mkdir(parents=True)
     (root / "triradix/__init__.pxd").touch()
     (package / "__init__.pxd").touch()
-    for path in Path("cython_impl").glob("*.pxd"):
+    for path in DECLARATIONS:
         shutil.copy2(path, package)
     return str(root)
 
@@ -29,11 +31,12 @@ setup(
             Extension(
                 f"triradix.cython_impl.{path.stem}",
                 [str(path)],
+                depends=[str(path), *map(str, DECLARATIONS)],  # so that a source distribution has them
                 include_dirs=[np.get_include()],
                 define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
                 extra_compile_args=FLAGS,
             )
-            for path in sorted(Path("cython_impl").glob("*.pyx"))
+            for path in SOURCES
         ],
         include_path=[declarations()],
         nthreads=2,
