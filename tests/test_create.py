@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import inspect
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 from implementations import Implementation
 
 import triradix
+from triradix import PrefixKey
 from triradix.config import POLICIES
 
 DEFAULTS = {
@@ -179,6 +181,30 @@ def test_numbers_in_all_their_types(implementation: Implementation) -> None:
             with pytest.raises(TypeError):
                 call()
     assert cache.total_size() == 1
+
+
+def test_batches_take_sequences(implementation: Implementation) -> None:
+    cache = implementation.create()
+    cache.insert([1, 2], [1, 2], "a")
+    for keys in ([[1, 2]], ([1, 2],), [(1, 2)], [np.array([1, 2])], [PrefixKey([1, 2])]):
+        for names in (["a"], ("a",), [("a", None)]):
+            assert cache.match_prefix_many(keys, names).lengths.tolist() == [2]
+            assert cache.peek_prefix_many(keys, names).tolist() == [2]
+    for wrong in (
+        array.array("I"), array.array("I", [1]), b"", b"ab", bytearray(b"a"), memoryview(b"ab"), np.array([[1, 2]]),
+        np.empty(0, np.int64), "", "ab", {1: 2}, {1}, iter([[1]]), 5, object(),
+    ):  # fmt: skip
+        for call in (cache.match_prefix_many, cache.peek_prefix_many):
+            with pytest.raises(TypeError):
+                call(wrong)
+            with pytest.raises(TypeError):
+                call([[1, 2]], wrong)
+    with pytest.raises(TypeError):
+        cache.match_prefix_many(None)
+    for names in ([], ["a", "a"]):
+        with pytest.raises(ValueError):
+            cache.match_prefix_many([[1]], names)
+    assert cache.stats()["lookups"] == 15
 
 
 def test_unknown_implementation() -> None:
