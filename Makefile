@@ -17,6 +17,8 @@ ARGS ?=
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 PACKAGES := src/triradix reference cython_impl rust_impl
+# The other modules of the Cython tree have no Python names of their own.
+STUBBED := triradix.cython_impl.cache triradix.cython_impl.results _triradix_rust
 TYPED := -p triradix -p profiles -p asv_benchmarks
 CYTHON_SOURCES := setup.py pyproject.toml $(wildcard cython_impl/*.pyx cython_impl/*.pxd cython_impl/*.pxi cython_impl/*.h)
 RUST_SOURCES := $(wildcard rust_impl/Cargo.toml rust_impl/Cargo.lock rust_impl/pyproject.toml rust_impl/*.pyi) \
@@ -93,7 +95,7 @@ lint-rust: $(STAMPS)/venv
 
 types: build ## mypy --strict, and the stubs of the compiled parts against what they describe
 	$(BIN)/mypy $(TYPED)
-	$(BIN)/stubtest triradix.cython_impl _triradix_rust --allowlist .ci/stubtest-allowlist.txt
+	$(BIN)/stubtest $(STUBBED) --allowlist .ci/stubtest-allowlist.txt --ignore-unused-allowlist
 
 format: $(STAMPS)/tools ## Format Python and Rust in place
 	$(BIN)/ruff check --fix .

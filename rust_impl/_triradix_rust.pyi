@@ -25,6 +25,7 @@ __all__ = [
 
 def before_fork() -> None: ...
 def after_fork() -> None: ...
+
 @final
 class Node(results.Node):
     @property
