@@ -191,6 +191,8 @@ impl Tree {
     }
 
     fn check_spans(&self) -> Result<(), String> {
+        let total: usize = self.spans.counts().map(|(_, _, live)| live).sum();
+        ensure!(total == self.spans.shown_bytes(), "the live bytes of all generations do not add up");
         for (generation, windows, live) in self.spans.counts() {
             let (mut counted, mut bytes) = (0, 0);
             let (mut run, mut previous) = (self.spans.first_run(generation), NIL);

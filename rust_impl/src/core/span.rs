@@ -5,6 +5,7 @@
 //! windows that are left out of it. All the unsafe code of the tree is in this file.
 
 use std::alloc::Layout;
+use std::collections::VecDeque;
 use std::ptr::NonNull;
 
 use bumpalo::Bump;
@@ -50,19 +51,28 @@ struct Generation {
     windows: usize,
     /// The first run that has a window here; the runs are linked among themselves.
     first_run: u32,
+    /// Its place in the order of all generations ever made.
+    serial: u64,
     queued: bool,
 }
 
+/// One part in so many of the memory may be dead.
+const TOLERATED: usize = 8;
+
 pub struct Spans {
     generations: Slab<Generation>,
-    /// The generation that is being filled.
+    /// The generations that are being filled: with new spans, and with what is copied out of sparse ones. (Mixed, the
+    /// old ones would soon die and leave holes among the new.)
     current: u32,
+    moved: u32,
     overlap: usize,
     generation_bytes: usize,
-    /// Sum of the bytes that the bump allocators hold.
+    /// Sums over the generations: bytes that the bump allocators hold, and that windows show.
     allocated: usize,
-    /// Generations to copy out; an entry counts only while its generation says `queued`.
-    sparse: Vec<u32>,
+    live: usize,
+    made: u64,
+    /// (id, serial) of generations to copy out, the longest in need first. Those that died meanwhile are still in it.
+    sparse: VecDeque<(u32, u64)>,
 }
 
 // SAFETY: the pointers in a `Window` lead into memory that `Spans` owns. It is written only through `&mut Spans`, before
@@ -74,15 +84,30 @@ unsafe impl Sync for Spans {}
 
 impl Spans {
     pub const fn new(overlap: usize, generation_bytes: usize) -> Self {
-        Self { generations: Slab::new(), current: NIL, overlap, generation_bytes, allocated: 0, sparse: Vec::new() }
+        Self {
+            generations: Slab::new(),
+            current: NIL,
+            moved: NIL,
+            overlap,
+            generation_bytes,
+            allocated: 0,
+            live: 0,
+            made: 0,
+            sparse: VecDeque::new(),
+        }
     }
 
     pub const fn bytes(&self) -> usize {
         self.allocated
     }
 
+    /// Bytes that all windows together show.
+    pub const fn shown_bytes(&self) -> usize {
+        self.live
+    }
+
     pub fn table_bytes(&self) -> usize {
-        self.generations.bytes() + self.sparse.capacity() * size_of::<u32>()
+        self.generations.bytes() + self.sparse.capacity() * size_of::<(u32, u64)>()
     }
 
     pub fn tokens<'a>(&'a self, window: &'a Window) -> &'a [u32] {
@@ -101,7 +126,7 @@ impl Spans {
     /// A new span with a copy of these tokens and slots: `tokens.len() == slots.len() + overlap`.
     pub fn store(&mut self, tokens: &[u32], slots: &[i64]) -> Result<Window, NoMemory> {
         assert_eq!(tokens.len(), slots.len() + self.overlap, "a span has one slot for each unit");
-        let window = self.allocate(slots.len())?;
+        let window = self.allocate(slots.len(), false)?;
         // SAFETY: `allocate` gave room for so many tokens and slots, fresh and therefore apart from the sources.
         unsafe {
             window.tokens.as_ptr().copy_from_nonoverlapping(tokens.as_ptr(), tokens.len());
@@ -113,7 +138,7 @@ impl Spans {
     /// A new span with a copy of two windows that follow each other.
     pub fn store_joined(&mut self, upper: &Window, lower: &Window) -> Result<Window, NoMemory> {
         assert!(upper.generation != NIL && lower.generation != NIL, "only runs with pages are joined");
-        let window = self.allocate(upper.len + lower.len)?;
+        let window = self.allocate(upper.len + lower.len, false)?;
         // SAFETY: both windows are initialised (their invariant), the new span is fresh and has room for their sum.
         // The last `overlap` tokens of the upper one are the first of the lower one.
         unsafe {
@@ -129,7 +154,7 @@ impl Spans {
     /// A new span with a copy of what the window shows.
     pub fn store_again(&mut self, source: &Window) -> Result<Window, NoMemory> {
         assert!(source.generation != NIL, "only runs with pages are moved");
-        let window = self.allocate(source.len)?;
+        let window = self.allocate(source.len, true)?;
         // SAFETY: as in `store_joined`, for one window.
         unsafe {
             window.tokens.as_ptr().copy_from_nonoverlapping(source.tokens.as_ptr(), source.len + self.overlap);
@@ -151,6 +176,7 @@ impl Spans {
         let generation = &mut self.generations[window.generation];
         generation.windows += 1;
         generation.live += self.overlap * size_of::<u32>();
+        self.live += self.overlap * size_of::<u32>();
         front
     }
 
@@ -171,13 +197,16 @@ impl Spans {
         let generation = &mut self.generations[upper.generation];
         generation.windows -= 1;
         generation.live -= self.overlap * size_of::<u32>();
+        self.live -= self.overlap * size_of::<u32>();
     }
 
     /// Cuts `units` off the end; at least one unit stays.
     pub fn trim(&mut self, window: &mut Window, units: usize) {
         assert!(units < window.len, "a window that is used up is freed");
         window.len -= units;
-        self.generations[window.generation].live -= units * (size_of::<u32>() + size_of::<i64>());
+        let bytes = units * (size_of::<u32>() + size_of::<i64>());
+        self.generations[window.generation].live -= bytes;
+        self.live -= bytes;
         self.note_sparse(window.generation);
     }
 
@@ -190,7 +219,8 @@ impl Spans {
         let generation = &mut self.generations[id];
         generation.live -= bytes;
         generation.windows -= 1;
-        if generation.windows > 0 || id == self.current {
+        self.live -= bytes;
+        if self.generations[id].windows > 0 || id == self.current || id == self.moved {
             self.note_sparse(id);
         } else {
             self.drop_generation(id);
@@ -205,11 +235,14 @@ impl Spans {
         self.generations[generation].first_run = run;
     }
 
-    /// The next generation that is mostly dead, if there is one.
+    /// A generation to copy out, if more memory is dead than is tolerable. As long as generations die whole, as they do
+    /// where the oldest goes first, none is.
     pub fn take_sparse(&mut self) -> Option<u32> {
-        while let Some(id) = self.sparse.pop() {
-            if self.generations.get(id).is_some_and(|generation| generation.queued) {
-                self.generations[id].queued = false;
+        while self.allocated - self.live > self.allocated / TOLERATED + 2 * self.generation_bytes {
+            let (id, serial) = self.sparse.pop_front()?;
+            let generation = &mut self.generations[id];
+            if generation.serial == serial && generation.queued {
+                generation.queued = false;
                 return Some(id);
             }
         }
@@ -235,11 +268,11 @@ impl Spans {
     }
 
     /// An uninitialised span: the caller must fill it before the window is read.
-    fn allocate(&mut self, len: usize) -> Result<Window, NoMemory> {
+    fn allocate(&mut self, len: usize, moved: bool) -> Result<Window, NoMemory> {
         assert!(len > 0, "a span holds at least one unit");
         let bytes = self.span_bytes(len).ok_or(NoMemory)?;
         let layout = Layout::from_size_align(bytes, align_of::<i64>()).map_err(|_| NoMemory)?;
-        let id = self.generation_for(bytes)?;
+        let id = self.generation_for(bytes, moved)?;
         let live = self.live_bytes(len);
         let generation = &mut self.generations[id];
         let start = generation.bump.try_alloc_layout(layout).map_err(|_| NoMemory)?;
@@ -248,6 +281,7 @@ impl Spans {
         self.allocated += generation.capacity;
         generation.used += bytes;
         generation.live += live;
+        self.live += live;
         generation.windows += 1;
         let slots = start.cast::<i64>();
         // SAFETY: the slots come first, then the tokens; both lie in the `bytes` just allocated, aligned to 8.
@@ -256,24 +290,25 @@ impl Spans {
     }
 
     /// The generation to allocate in. A span that would fill much of one gets its own.
-    fn generation_for(&mut self, bytes: usize) -> Result<u32, NoMemory> {
-        if self.current != NIL {
-            let current = &self.generations[self.current];
-            if current.used + bytes <= self.generation_bytes {
-                return Ok(self.current);
-            }
+    fn generation_for(&mut self, bytes: usize, moved: bool) -> Result<u32, NoMemory> {
+        let current = if moved { self.moved } else { self.current };
+        if current != NIL && self.generations[current].used + bytes <= self.generation_bytes {
+            return Ok(current);
         }
         self.generations.reserve(1)?;
-        // Each generation stands in the queue once at most for each time it was made; drained before it doubles.
-        self.sparse.try_reserve(self.generations.len() + 1)?;
+        self.reserve_sparse()?;
         let own = bytes > self.generation_bytes / 2;
         let size = if own { bytes } else { self.generation_bytes };
         let bump = Bump::try_with_capacity(size).map_err(|_| NoMemory)?;
         let capacity = bump.allocated_bytes();
         self.allocated += capacity;
-        let id = self.generations.insert(Generation { bump, capacity, first_run: NIL, ..Generation::default() });
+        self.made += 1;
+        let serial = self.made;
+        let id =
+            self.generations.insert(Generation { bump, capacity, first_run: NIL, serial, ..Generation::default() });
         if !own {
-            let retired = std::mem::replace(&mut self.current, id);
+            let place = if moved { &mut self.moved } else { &mut self.current };
+            let retired = std::mem::replace(place, id);
             if retired != NIL {
                 if self.generations[retired].windows == 0 {
                     self.drop_generation(retired);
@@ -285,11 +320,25 @@ impl Spans {
         Ok(id)
     }
 
+    /// Room for every generation in the queue, once those that died are out of it. Amortised O(1): only half of a full
+    /// queue can be alive.
+    fn reserve_sparse(&mut self) -> Result<(), NoMemory> {
+        let most = 2 * (self.generations.len() + 1);
+        if self.sparse.len() >= most {
+            let generations = &self.generations;
+            self.sparse.retain(|&(id, serial)| generations[id].serial == serial && generations[id].queued);
+        }
+        let room = (most + most).saturating_sub(self.sparse.len());
+        Ok(self.sparse.try_reserve(room)?)
+    }
+
     fn note_sparse(&mut self, id: u32) {
         let generation = &mut self.generations[id];
-        if id != self.current && !generation.queued && generation.live < generation.used / 2 {
+        let filling = id == self.current || id == self.moved;
+        if !filling && !generation.queued && generation.live < generation.used / 4 * 3 {
             generation.queued = true;
-            self.sparse.push(id);
+            let serial = generation.serial;
+            self.sparse.push_back((id, serial));
         }
     }
 
