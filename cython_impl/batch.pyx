@@ -73,7 +73,7 @@ cdef class Batch:
         cdef tuple items = sequence_of(extra_keys, "extra_keys")
         cdef Py_ssize_t i
         if len(items) != self.count:
-            raise ValueError(f"there are {len(items)} extra_keys for {self.count} keys")
+            raise ValueError(f"extra_keys has {len(items)} elements, keys has {self.count}; they must be as many")
         self.names = []
         for i in range(self.count):
             try:

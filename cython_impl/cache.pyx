@@ -24,8 +24,8 @@ from .forest cimport Forest
 from .hashing cimport DIGEST, namespace_seed
 from .insertion cimport Insertion, insert_pages
 from .keys cimport (
-    Slots, Tokens, count_of, int64_of, length_of, namespace_of, no_slots, release_slots, release_tokens, take_slots,
-    take_tokens,
+    Slots, Tokens, count_of, int64_of, length_of, namespace_of, no_slots, release_slots, release_tokens, same_length,
+    take_slots, take_tokens,
 )
 from .locks cimport lock_page, unlock_page
 from .path cimport gather, match_pages, reserve_touch, units_of, walk
@@ -143,11 +143,9 @@ cdef class RadixCache:
         try:
             take_tokens(key, &tokens, True)
             result.name = self.name_of(extra_key, start)
-            if length_of(values) != tokens.count:
-                raise ValueError(f"there are {length_of(values)} values for a key of {tokens.count} tokens")
+            same_length(length_of(values), tokens.count)
             take_slots(values, &slots)
-            if slots.count != tokens.count:
-                raise ValueError(f"there are {slots.count} values for a key of {tokens.count} tokens")
+            same_length(slots.count, tokens.count)
             insertion.priority = int64_of(priority, "priority")
             insertion.inserted_len = count_of(inserted_len, "inserted_len")
             insertion.tokens = tokens.data
@@ -201,7 +199,7 @@ cdef class RadixCache:
             raise MemoryError
         released = unlock_page(tree, place.run, place.depth)
         if released < 0:
-            raise ValueError("no lock of this node's page is outstanding")
+            raise ValueError("no lock of this node's page is left to take back")
         return released
 
     # Free.
@@ -352,17 +350,17 @@ cdef class RadixCache:
         )
 
     def __reduce__(self):
-        raise TypeError("a prefix cache can be neither copied nor pickled")
+        raise TypeError("a RadixCache can be neither copied nor pickled")
 
     # Nodes.
 
     cdef Node own_node(self, object node, str what):
         if type(node) is not Node:
             if isinstance(node, AnyNode):
-                raise ValueError(f"{what} is a node of another cache")
-            raise TypeError(f"{what} must be a node, not {type(node).__name__}")
+                raise ValueError(f"{what} belongs to another cache")
+            raise TypeError(f"{what} must be a Node, not {type(node).__name__}")
         if (<Node> node).forest is not self.forest:
-            raise ValueError(f"{what} is a node of another cache")
+            raise ValueError(f"{what} belongs to another cache")
         return node
 
     cdef Place node_place(self, object node) except *:
@@ -387,11 +385,13 @@ cdef class RadixCache:
     cdef Place begin_below(self, object start, object name, const Tokens *tokens) except *:
         cdef Node own = self.own_node(start, "start")
         cdef Place place
+        cdef uint32_t last_token
         if name != own.name:
-            raise ValueError(f"extra_key {name!r} is not the namespace of start, {own.name!r}")
+            raise ValueError("extra_key is not the namespace of start")
         self.forest.enter()
         place = place_of(self.forest, &own.handle, own.name)
         if self.forest.tree.overlap and place.depth:
-            if tokens.count == 0 or page_tokens(run_at(&self.forest.tree, place.run), place.depth)[0] != tokens.data[0]:
-                raise ValueError("with bigrams the key must begin with the last token of start")
+            last_token = page_tokens(run_at(&self.forest.tree, place.run), place.depth)[0]
+            if tokens.count == 0 or tokens.data[0] != last_token:
+                raise ValueError(f"with bigram, a key below a node must begin with the node's last token, {last_token}")
         return place

@@ -26,6 +26,7 @@ cdef void no_slots(Slots *slots) noexcept
 cdef int take_slots(object values, Slots *slots) except -1
 cdef void release_slots(Slots *slots) noexcept
 cdef Py_ssize_t length_of(object values) except -1
+cdef int same_length(Py_ssize_t values, Py_ssize_t tokens) except -1
 cdef object namespace_of(object extra_key)
 cdef int64_t count_of(object value, str name) except -1
 cdef int64_t int64_of(object value, str name) except? -1

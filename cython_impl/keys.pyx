@@ -341,7 +341,20 @@ cdef Py_ssize_t length_of(object values) except -1:
         return PyList_GET_SIZE(values)
     if isinstance(values, tuple):
         return PyTuple_GET_SIZE(values)
-    return len(values)
+    try:
+        return len(values)
+    except TypeError:
+        raise TypeError(
+            f"values must be a list, a tuple, an integer buffer or a PrefixKey, not {type(values).__name__}"
+        ) from None
+
+
+cdef int same_length(Py_ssize_t values, Py_ssize_t tokens) except -1:
+    if values != tokens:
+        raise ValueError(
+            f"values has {values} elements, for a key of {tokens} tokens; there must be one for each token"
+        )
+    return 0
 
 
 cdef object namespace_of(object extra_key):

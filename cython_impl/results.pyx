@@ -40,10 +40,10 @@ cdef Place place_of(Forest forest, const Handle *handle, object name) except *:
     if handle.length:
         place.run = find_page(&forest.tree, handle.birth, handle.creation, handle.length)
         if place.run == 0:
-            raise StaleNodeError("the page of this node was evicted, or the cache was reset")
+            raise StaleNodeError("this node is stale: its page was evicted, or the cache was reset")
     else:
         if handle.creation != forest.tree.epoch:
-            raise StaleNodeError("this root is of the time before the cache was reset")
+            raise StaleNodeError("this node is stale: its page was evicted, or the cache was reset")
         place = forest.root_of(name)
     return place
 
@@ -65,7 +65,7 @@ cdef object cannot_be_made(object result):
 
 
 def _no_copy(self):
-    raise TypeError(f"a {type(self).__name__} of a prefix cache can be neither copied nor pickled")
+    raise TypeError(f"a {type(self).__name__} can be neither copied nor pickled")
 
 
 @cython.final

@@ -288,21 +288,19 @@ class RadixCache:
 
     # Nodes
 
-    def _own(self, node: object) -> Node:
+    def _own(self, node: object, name: str = "node") -> Node:
         if not isinstance(node, protocol_results.Node):
-            raise TypeError(f"node must be a Node, not {type(node).__name__}")
+            raise TypeError(f"{name} must be a Node, not {type(node).__name__}")
         if not isinstance(node, Node) or node._cache is not self:
-            raise ValueError("this node belongs to another cache")
+            raise ValueError(f"{name} belongs to another cache")
         return node
 
     def _own_start(self, start: object, extra_key: ExtraKey, namespace: Namespace) -> Node | None:
         if start is None:
             return None
-        if not isinstance(start, protocol_results.Node):
-            raise TypeError(f"start must be a Node, not {type(start).__name__}")
-        node = self._own(start)
+        node = self._own(start, "start")
         if extra_key is not None and namespace != node._namespace:
-            raise ValueError(f"extra_key {extra_key!r} is not the namespace of start, {node._namespace!r}")
+            raise ValueError("extra_key is not the namespace of start")
         return node
 
     def _find(self, node: Node) -> Run:
@@ -323,8 +321,9 @@ class RadixCache:
             run, base = tree.root_of(namespace), 0
         else:
             run, base, namespace = self._find(start), start._length, start._namespace
-            if tree.overlap and not run.is_root and words[:4] != run.span.last_token(base):
-                raise ValueError("with bigram, a key below a node must begin with the node's last token")
+            if tree.overlap and not run.is_root and words[:4] != (last := run.span.last_token(base)):
+                token = int.from_bytes(last, "little")
+                raise ValueError(f"with bigram, a key below a node must begin with the node's last token, {token}")
         units = max(len(words) // 4 - tree.overlap, 0)
         return run, Units(base, words, tree.overlap), base + units - units % tree.page_size, namespace
 
@@ -349,9 +348,11 @@ def _slots(values: object, tokens: int) -> Slots:
         raise TypeError(
             f"values must be a list, a tuple, an integer buffer or a PrefixKey, not {type(values).__name__}"
         ) from None
-    if given != tokens:
+    slots = as_slots(values) if given == tokens else None
+    if slots is None or len(slots) != tokens:  # the second: another thread changed the values
+        given = given if slots is None else len(slots)
         raise ValueError(f"values has {given} elements, for a key of {tokens} tokens; there must be one for each token")
-    return as_slots(values)
+    return slots
 
 
 def _batch(keys: object, extra_keys: object, threads: object) -> list[tuple[bytes, Namespace]]:

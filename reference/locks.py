@@ -41,7 +41,7 @@ def unlock(tree: Tree, run: Run, depth: int) -> int:
     at = marks_.segment(run.marks, depth)
     mark = run.marks[at]
     if mark.end != depth or not mark.locks:
-        raise ValueError("this page has no lock to take back: every inc_lock_ref of it was taken back already")
+        raise ValueError("no lock of this node's page is left to take back")
     tree.begin()
     tree.undo.keep(run)
     tree.undo.keep(mark)

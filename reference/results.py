@@ -22,7 +22,7 @@ class _NoCopies:
     __slots__ = ()
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise TypeError(f"a {type(self).__name__} can be neither copied nor pickled: it belongs to its cache")
+        raise TypeError(f"a {type(self).__name__} can be neither copied nor pickled")
 
 
 class Node(_NoCopies, results.Node):

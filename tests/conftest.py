@@ -45,6 +45,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         names = metafunc.config.getoption("--implementation") or list(triradix.IMPLEMENTATIONS)
         records = [Implementation(name) for name in names]
         metafunc.parametrize("implementation", records, ids=str, indirect=True, scope="session")
+    if "own_implementation" in metafunc.fixturenames:
+        names = metafunc.config.getoption("--implementation") or list(triradix.IMPLEMENTATIONS)
+        metafunc.parametrize("own_implementation", [name for name in names if name in triradix.IMPLEMENTATIONS])
 
 
 @pytest.fixture(scope="session")

@@ -155,11 +155,9 @@ def as_slots(values: object) -> Slots:
 
 
 def _items(sequence: list[Any] | tuple[Any, ...]) -> list[Any] | tuple[Any, ...]:
-    """The elements as stored, whatever a subclass says of them."""
-    if type(sequence) in (list, tuple):
-        return sequence
+    """The elements as stored, whatever a subclass says of them, and as they are now, whatever another thread does."""
     if isinstance(sequence, list):
-        return list.__getitem__(sequence, slice(None))
+        return list.copy(sequence)
     return tuple.__getitem__(sequence, slice(None))
 
 
