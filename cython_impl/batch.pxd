@@ -1,7 +1,7 @@
 """Many keys in one call."""
 
-from .forest cimport Forest
 from .results cimport BatchMatchResult
+from .spaces cimport Forest
 
 
 cdef BatchMatchResult match_many(Forest forest, object keys, object extra_keys, object threads)

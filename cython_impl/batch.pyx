@@ -14,11 +14,12 @@ from collections.abc import Sequence
 
 from triradix.arguments import as_threads
 
-from .forest cimport Forest, batches_begin, batches_end
+from .exclusive cimport batches_begin, batches_end
 from .keys cimport Tokens, namespace_of, release_tokens, take_tokens
-from .path cimport match_pages, units_of, walk
 from .results cimport BatchMatchResult, array_data, new_array
+from .spaces cimport Forest
 from .tree cimport Handle, Place, Tree
+from .walk cimport match_pages, units_of, walk
 
 cdef Py_ssize_t CHUNK_KEYS = 1 << 14
 cdef int64_t CHUNK_UNITS = 1 << 23    # milliseconds: to get the GIL back takes 5 of them where another thread uses it

@@ -15,26 +15,26 @@ from triradix.config import POLICIES, check_config
 from triradix.results import Node as AnyNode
 
 from .batch cimport match_many, peek_many
-from .candidates cimport heap_reserve
 from .check cimport check_forest
-from .digests cimport path_digests
 from .events cimport CLEARED, event_free, event_new, event_object, event_queue
 from .eviction cimport evict_from
-from .forest cimport Forest
-from .hashing cimport DIGEST, namespace_seed
-from .insertion cimport Insertion, insert_pages
+from .hash_functions cimport DIGEST, namespace_seed
+from .hashing cimport path_digests
+from .heap cimport heap_reserve
+from .insert cimport Insertion, insert_pages
 from .keys cimport (
     Slots, Tokens, count_of, int64_of, length_of, namespace_of, no_slots, release_slots, release_tokens, same_length,
     take_slots, take_tokens,
 )
 from .locks cimport lock_page, unlock_page
-from .path cimport gather, match_pages, reserve_touch, units_of, walk
 from .printing cimport print_forest
 from .results cimport InsertResult, MatchResult, Node, array_data, new_array, place_of
 from .slab cimport slab_live
+from .spaces cimport Forest
 from .tree cimport (
     FIFO, FILO, LFU, PRIORITY, SLRU, Event, Heap, Place, Policy, Run, Tree, page_slots, page_tokens, run_at, space_at,
 )
+from .walk cimport gather, match_pages, reserve_touch, units_of, walk
 
 
 @cython.final

@@ -1,6 +1,6 @@
 """The invariants of the tree."""
 
-from .forest cimport Forest
+from .spaces cimport Forest
 
 
 cdef object check_forest(Forest forest)

@@ -6,13 +6,13 @@ from libc.string cimport memcmp
 
 from triradix.errors import IntegrityError
 
-from .candidates cimport is_candidate, rank_of
 from .children cimport child_find, child_is_listed, page_hash
-from .forest cimport Forest
-from .hashing cimport DIGEST, page_digest
+from .hash_functions cimport DIGEST, page_digest
+from .heap cimport is_candidate, rank_of
 from .locks cimport deepest_lock
 from .marks cimport MOST_MARKS
 from .slab cimport slab_live
+from .spaces cimport Forest
 from .span cimport Span, span_bytes
 from .tree cimport (
     Heap, HeapEntry, Mark, Run, Space, Tree, birth_at, has_locked_pages, mark_of, page_digest_after, page_tokens,

@@ -7,7 +7,7 @@ from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp
 
-from .hashing cimport siphash
+from .hash_functions cimport siphash
 from .tree cimport Run, Table, TableEntry, Tree, page_tokens, run_at
 
 

@@ -2,8 +2,8 @@
 
 from libc.stdint cimport int64_t
 
-from .forest cimport Forest
 from .results cimport EvictResult
+from .spaces cimport Forest
 
 
 cdef EvictResult evict_from(Forest forest, bint one_space, object name, int64_t wanted)

@@ -4,13 +4,14 @@ from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcpy
 
 from .births cimport birth_shortened
-from .candidates cimport refresh_candidate
 from .events cimport REMOVED, event_free, event_new, event_queue
-from .forest cimport Forest
-from .hashing cimport event_hash
+from .hash_functions cimport event_hash
+from .heap cimport refresh_candidate
 from .marks cimport fold, mark_drop
-from .node cimport run_remove, run_shorten, try_merge
+from .merge cimport try_merge
+from .node cimport run_remove, run_shorten
 from .results cimport EvictResult, array_data, new_array
+from .spaces cimport Forest
 from .tree cimport Event, Mark, Run, Tree, mark_of, page_digest_after, page_slots, run_at, space_at
 
 

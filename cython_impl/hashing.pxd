@@ -1,15 +1,13 @@
-"""Two hashes: the seeded one of the child table, and SHA-256 for the digests of pages."""
+"""Digests of pages, kept in the spans once they were asked for."""
 
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t
 
-cdef enum:
-    DIGEST = 32    # bytes of a SHA-256 digest
+from .span cimport Span
+from .tree cimport Place, Tree
 
 
-cdef uint64_t siphash(uint64_t key0, uint64_t key1, const uint32_t *words, int64_t count) noexcept nogil
-cdef void page_digest(
-    const uint8_t *previous, int64_t previous_size, const uint32_t *tokens, int64_t page, int64_t overlap,
-    uint8_t *digest,
+cdef void fill_digests(
+    const Tree *tree, Span *span, int64_t first, int64_t end, const uint8_t *previous, int64_t previous_size
 ) noexcept nogil
-cdef int64_t event_hash(const uint8_t *digest) noexcept nogil
-cdef int namespace_seed(object pair, uint8_t *seed) except -1
+cdef const uint8_t *digest_of(const Tree *tree, Place place) noexcept nogil
+cdef int path_digests(Tree *tree, Place place, const uint8_t *seed, int64_t seed_size, uint8_t *digests) noexcept nogil

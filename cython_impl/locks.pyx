@@ -6,9 +6,9 @@ of the runs that change.
 
 from libc.stdint cimport int64_t, uint32_t
 
-from .candidates cimport refresh_candidate
+from .heap cimport refresh_candidate
 from .marks cimport mark_at, marks_prune, segment_at
-from .node cimport limit_marks
+from .split cimport limit_marks
 from .tree cimport Mark, Run, Tree, has_locked_pages, mark_of, run_at, space_at
 
 

@@ -1,6 +1,6 @@
 """The printed form, for people."""
 
-from .forest cimport Forest
+from .spaces cimport Forest
 
 
 cdef object print_forest(Forest forest, object title, object file)

@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport free, malloc
 
-from .forest cimport Forest
+from .spaces cimport Forest
 from .tree cimport Run, Tree, page_tokens, run_at
 
 cdef enum:

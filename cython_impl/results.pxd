@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-from .forest cimport Forest
+from .spaces cimport Forest
 from .tree cimport Handle, Place
 
 

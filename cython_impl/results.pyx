@@ -11,9 +11,9 @@ from libc.stdlib cimport free
 from triradix.errors import StaleNodeError
 
 from .births cimport find_page
-from .forest cimport Forest
-from .path cimport gather
+from .spaces cimport Forest
 from .tree cimport Handle, Place
+from .walk cimport gather
 
 cnp.import_array()
 

@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy
 
-from .hashing cimport DIGEST
+from .hash_functions cimport DIGEST
 
 cdef int64_t LONG_BLOCK = 1024
 cdef int64_t SHORT_BLOCK = 64

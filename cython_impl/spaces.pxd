@@ -5,10 +5,6 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 from .tree cimport Event, Place, Tree
 
 
-cdef int batches_begin() noexcept
-cdef void batches_end() noexcept
-
-
 cdef class Forest:
     cdef Tree tree
     cdef dict names            # the pair of a namespace (None: the default one) -> its space

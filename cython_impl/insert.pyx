@@ -4,18 +4,20 @@ from libc.stdint cimport INT64_MIN, int64_t, uint32_t
 from libc.string cimport memcpy
 
 from .births cimport birth_make
-from .candidates cimport heap_reserve, refresh_candidate
 from .children cimport children_reserve
-from .digests cimport digest_of, fill_digests
 from .events cimport STORED, event_new, event_queue
-from .hashing cimport DIGEST, event_hash
-from .node cimport run_make, split, try_merge
-from .path cimport birth_of, touch, walk
+from .hash_functions cimport DIGEST, event_hash
+from .hashing cimport digest_of, fill_digests
+from .heap cimport heap_reserve, refresh_candidate
+from .merge cimport try_merge
+from .node cimport run_make
 from .slab cimport slab_reserve, slab_take
 from .span cimport Span, span_free, span_make_digests, span_new
+from .split cimport split
 from .tree cimport (
     Event, Heap, Mark, Place, Run, Tree, birth_at, mark_of, neutral, run_at, space_at, whole_pages,
 )
+from .walk cimport birth_of, touch, walk
 
 
 cdef int reserve(Tree *tree, Place place) noexcept nogil:

@@ -1,9 +1,4 @@
-"""Owner of one tree.
-
-Threads: the GIL is the lock of every tree. Only a batch gives it up, and marks its tree as busy for that time; whoever
-wants that tree then waits without the GIL. So a single call takes no lock at all, and a fork finds no lock held: it
-waits until no batch is between two chunks' ends, and while it does batches keep the GIL.
-"""
+"""Owner of one tree, and of the names of its spaces."""
 
 import os
 
@@ -12,67 +7,14 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF, PyObject
 from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memset
 
-from .candidates cimport heap_free, heap_reserve
 from .children cimport children_free
 from .events cimport event_free, event_queue
+from .exclusive cimport nap
+from .heap cimport heap_free, heap_reserve
 from .slab cimport slab_bytes, slab_free, slab_give, slab_init, slab_live, slab_reserve, slab_take
 from .span cimport span_free
 from .tree cimport (
     Birth, Event, Mark, Place, Run, Space, TableEntry, Tree, run_at, space_at,
-)
-
-cdef extern from "<time.h>" nogil:
-    struct timespec:
-        long tv_sec
-        long tv_nsec
-    int nanosleep(const timespec *, timespec *)
-
-
-cdef void nap() noexcept nogil:
-    cdef timespec time
-    time.tv_sec = 0
-    time.tv_nsec = 50_000
-    nanosleep(&time, NULL)
-
-
-cdef int batches = 0    # chunks that run without the GIL now; read and written with the GIL
-cdef int forks = 0      # threads that are about to fork
-
-
-cdef int batches_begin() noexcept:
-    """Whether a chunk may give the GIL up. `batches_end` ends it if so."""
-    global batches
-    if forks:
-        return False
-    batches += 1
-    return True
-
-
-cdef void batches_end() noexcept:
-    global batches
-    batches -= 1
-
-
-def _before_fork():
-    global forks
-    forks += 1
-    while batches:
-        with nogil:
-            nap()
-
-
-def _after_fork_in_parent():
-    global forks
-    forks -= 1
-
-
-def _after_fork_in_child():
-    global forks
-    forks = 0
-
-
-os.register_at_fork(
-    before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child
 )
 
 

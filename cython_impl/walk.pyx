@@ -3,12 +3,13 @@
 from libc.stdint cimport INT64_MIN, int64_t, uint32_t
 from libc.string cimport memcpy
 
-from .candidates cimport refresh_candidate
 from .children cimport child_find, children_reserve
+from .heap cimport refresh_candidate
 from .marks cimport mark_at, marks_prune, segment_at
-from .node cimport limit_marks, try_merge
+from .merge cimport try_merge
 from .slab cimport slab_reserve
 from .span cimport common_prefix
+from .split cimport limit_marks
 from .tree cimport (
     Handle, Mark, Place, Run, Tree, birth_at, mark_of, page_slots, page_tokens, run_at, whole_pages,
 )
