@@ -8,7 +8,7 @@ use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString};
 use super::arguments::{Given, count, int64, length, namespace};
 use super::batch::Batch;
 use super::errors::{failure, no_memory, not_copied};
-use super::events::shown_event;
+use super::events::{list, shown_event};
 use super::exclusive::Exclusive;
 use super::keys::{KEY, read, read_values};
 use super::nodes::{own, start_of};
@@ -329,19 +329,13 @@ impl RadixCache {
             tree.block_hashes(handle)
         })?;
         let hashes = hashes.map_err(|refusal: Failure| failure(py, refusal))?;
-        PyList::new(py, hashes.iter().map(|digest| PyBytes::new(py, digest)))
+        list(py, hashes.iter().map(|digest| Ok(PyBytes::new(py, digest))))
     }
 
     /// Hand over and clear the queue of events, oldest first.
     fn take_events<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let events = self.tree.write(py, |tree| tree.take_events())?;
-        let show = || {
-            PyList::new(
-                py,
-                events.iter().map(|event| shown_event(py, event, &self.config)).collect::<PyResult<Vec<_>>>()?,
-            )
-        };
-        let shown = show();
+        let shown = list(py, events.iter().map(|event| shown_event(py, event, &self.config)));
         if shown.is_err() {
             self.tree.write(py, |tree| tree.put_back_events(events))?;
         }

@@ -9,6 +9,7 @@ mod config;
 mod events;
 mod eviction;
 mod hashing;
+mod heap;
 mod insert;
 mod locks;
 mod marks;

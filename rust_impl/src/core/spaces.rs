@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::eviction::Heap;
 use super::hashing::{Digest, namespace_seed};
+use super::heap::Heap;
 use super::node::Run;
 use super::tree::Tree;
 use super::{NIL, NoMemory};
