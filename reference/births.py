@@ -10,7 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from triradix.reference.marks import Mark
     from triradix.reference.node import Run
+    from triradix.reference.undo import Undo
 
 
 class Birth:
@@ -42,3 +44,12 @@ def find(birth: Birth, depth: int) -> Run | None:
     run = anchor.holder(depth)
     # Below the last page of the birth, the anchor may hold pages of later births.
     return run if run.birth_at(depth) is birth else None
+
+
+def move_anchors(undo: Undo, marks: list[Mark], old: Run, new: Run, going_on: Birth | None) -> None:
+    """The pages of ``marks`` went from one run to another; the birth ``going_on`` has pages below them."""
+    for mark in marks:
+        birth = mark.birth
+        if birth.anchor is old and birth is not going_on:
+            undo.keep(birth)
+            birth.anchor = new

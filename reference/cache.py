@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from typing import Any, NoReturn, TextIO
 
@@ -10,11 +11,13 @@ import numpy.typing as npt
 from triradix.reference import births, check, eviction, hashing, locks, printing
 from triradix.reference.events import removed
 from triradix.reference.exclusive import run_alone
+from triradix.reference.insert import insert
 from triradix.reference.node import Run
 from triradix.reference.results import BatchMatchResult, EvictResult, InsertResult, MatchResult, Node
 from triradix.reference.span import Units
 from triradix.reference.tree import Tree
 from triradix.reference.undo import Undo
+from triradix.reference.walk import match, path_slots, walk
 
 from triradix import results as protocol_results
 from triradix.arguments import Namespace, as_count, as_int64, as_namespace, as_threads
@@ -210,12 +213,12 @@ class RadixCache:
         tree = self._tree
         run, key, goal, namespace = self._place(words, namespace, start)
         tree.begin()
-        depth, birth = tree.match(run, key.base, key, goal)
+        depth, birth = match(tree, run, key.base, key, goal)
         return MatchResult(Node(self, tree.epoch, namespace, birth, depth), key.base)
 
     def _peek(self, words: bytes, namespace: Namespace, start: Node | None) -> int:
         run, key, goal, _ = self._place(words, namespace, start)
-        return self._tree.walk(run, key.base, key, goal)[1]
+        return walk(self._tree, run, key.base, key, goal)[1]
 
     def _insert(
         self, words: bytes, slots: Slots, namespace: Namespace, start: Node | None, priority: int, inserted: int
@@ -223,7 +226,7 @@ class RadixCache:
         tree = self._tree
         run, key, goal, namespace = self._place(words, namespace, start)
         tree.begin()
-        prefix_len, birth = tree.insert(run, key.base, key, goal, slots, priority, inserted)
+        prefix_len, birth = insert(tree, run, key.base, key, goal, slots, priority, inserted)
         return InsertResult(prefix_len, Node(self, tree.epoch, namespace, birth, goal))
 
     def _lock(self, node: Node) -> int:
@@ -261,7 +264,7 @@ class RadixCache:
         old.take_apart()
 
     def _path_indices(self, node: Node, start: int) -> Slots:
-        return self._tree.path_slots(self._find(node), start, node._length)
+        return path_slots(self._tree, self._find(node), start, node._length)
 
     def _flat_indices(self, nodes: tuple[Node, ...]) -> Slots:
         """The slots of all paths one after the other."""
@@ -369,7 +372,7 @@ def _batch(keys: object, extra_keys: object, threads: object) -> list[tuple[byte
 
 
 def _sequence(items: object, name: str) -> list[Any]:
-    if not isinstance(items, Sequence) or isinstance(items, (str, bytes, bytearray, memoryview)):
+    if not isinstance(items, Sequence) or isinstance(items, (str, bytes, bytearray, memoryview, array)):
         raise TypeError(f"{name} must be a sequence, not {type(items).__name__}")
     return list(items)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from triradix.reference.births import Birth, find
 from triradix.reference.node import Run
-from triradix.reference.tree import MOST_MARKS
+from triradix.reference.split import MOST_MARKS
 
 from triradix.errors import IntegrityError
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from triradix.reference import marks as marks_
+from triradix.reference.walk import mark_at, prune_above
 
 if TYPE_CHECKING:
     from triradix.reference.node import Run
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 def lock(tree: Tree, run: Run, depth: int) -> int:
     """Lock the page of ``run`` that ends at ``depth``; returns the units that became protected."""
     tree.begin()
-    mark = tree.mark_at(run, depth)
+    mark = mark_at(tree, run, depth)
     mark.locks += 1
     run = run.holder(depth)
     protected = 0
@@ -47,7 +48,7 @@ def unlock(tree: Tree, run: Run, depth: int) -> int:
     tree.undo.keep(mark)
     mark.locks -= 1
     if not mark.locks:
-        tree.prune_above(run, min(at + 1, len(run.marks) - 1))
+        prune_above(tree, run, min(at + 1, len(run.marks) - 1))
     freed = 0
     while not run.locked_children:
         locked_end = next((mark.end for mark in reversed(run.marks) if mark.locks), run.start)

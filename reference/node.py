@@ -9,7 +9,7 @@ from triradix.reference.marks import Mark, segment
 from triradix.reference.span import Span
 
 if TYPE_CHECKING:
-    from triradix.reference.eviction import Rank
+    from triradix.reference.heap import Rank
     from triradix.reference.spaces import Space
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from triradix.reference.eviction import Queue, Rank
+from triradix.reference.heap import Queue, Rank
 from triradix.reference.node import Run
 from triradix.reference.span import empty_span
 

@@ -1,0 +1,72 @@
+"""Insert: what is there is refreshed, what is missing becomes one new run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from triradix.reference.births import Birth
+from triradix.reference.events import stored
+from triradix.reference.marks import Mark
+from triradix.reference.merge import merge_upwards
+from triradix.reference.node import Run
+from triradix.reference.span import Span, Units
+from triradix.reference.split import split
+from triradix.reference.walk import walk, write
+
+from triradix.keys import Slots
+
+if TYPE_CHECKING:
+    from triradix.reference.tree import Tree
+
+
+def insert(
+    tree: Tree, run: Run, depth: int, key: Units, goal: int, slots: Slots, priority: int, inserted: int
+) -> tuple[int, Birth | None]:
+    """Cache ``key`` down to ``goal``; ``slots`` are those of its units.
+
+    Returns the depth down to which it was cached already, and the birth of its last page (None: the root).
+    """
+    start = key.base
+    run, depth = walk(tree, run, depth, key, goal)
+    counts = tree.counts
+    counts.clock += 1
+    counts.inserts += 1
+    counts.inserted_tokens += goal - depth
+    hits = int(tree.hits_matter)
+    # What an earlier chunk of the request inserted is no hit: the +1 at the end of the path is taken back there.
+    chunk = min(depth, inserted - inserted % tree.page_size)
+    if hits and chunk > 0:
+        write(tree, run.holder(chunk), chunk, 0, hits=-1)
+    run = run.holder(depth)
+    if depth == goal:
+        return depth, None if run.is_root else write(tree, run, depth, counts.clock, priority, hits)
+    if depth < run.end:
+        run = split(tree, run, depth)
+    span = Span(depth, key.between(depth, goal), tree.overlap, slots[depth - start : goal - start].copy())
+    leaf = _grow(tree, run, goal, span)
+    birth = leaf.marks[-1].birth
+    write(tree, leaf, goal, counts.clock, priority, hits)
+    if tree.keeps_events:
+        tree.undo.keep_length(tree.events)
+        tree.events.append(stored(tree, leaf, depth, goal))
+    return depth, birth
+
+
+def _grow(tree: Tree, parent: Run, end: int, span: Span) -> Run:
+    """Hang the pages of ``span`` below ``parent``, and join them with it if they are its only child."""
+    leaf = Run(parent.space, parent, parent.end, end, span, [])
+    leaf.marks.append(Mark(end, Birth(tree.counts.clock, leaf)))
+    if parent.is_root and not parent.children:
+        tree.undo.keep_entry(tree.spaces, parent.space.namespace)
+        tree.spaces[parent.space.namespace] = parent.space
+    page = leaf.first_page(tree.page_size)
+    tree.undo.keep_entry(parent.children, page)
+    parent.children[page] = leaf
+    counts = tree.counts
+    counts.runs += 1
+    counts.marks += 1
+    counts.births += 1
+    counts.total += end - leaf.start
+    tree.hold(span)
+    merge_upwards(tree, leaf)
+    return leaf

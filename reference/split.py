@@ -1,0 +1,46 @@
+"""Splitting a run in two. Nothing is copied: both show windows of the span that was there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from triradix.reference import marks as marks_
+from triradix.reference.births import move_anchors
+from triradix.reference.node import Run
+
+if TYPE_CHECKING:
+    from triradix.reference.tree import Tree
+
+MOST_MARKS = 64
+"""A run with more is split in two, so that no step costs more than this many marks."""
+
+
+def split(tree: Tree, run: Run, depth: int) -> Run:
+    """Make the pages of ``run`` down to ``depth`` a run of their own, above it; returns that. Copies no page."""
+    parent = run.parent
+    assert parent is not None, "a root has no pages to split"
+    tree.undo.keep(run)
+    page, below = run.first_page(tree.page_size), run.span.between(depth, depth + tree.page_size)
+    tree.undo.keep_entry(parent.children, page)
+    before = len(run.marks)
+    cut = marks_.ensure(run.marks, depth) + 1
+    upper = Run(run.space, parent, run.start, depth, run.span, run.marks[:cut])
+    pages = (depth - run.start) // tree.page_size
+    upper.digests, run.digests = run.digests[:pages], run.digests[pages:]
+    upper.locked_end = min(run.locked_end, depth)
+    upper.locked_children = int(run.locked_end > depth)
+    upper.children[below] = run
+    tree.counts.runs += 1
+    tree.counts.marks += len(run.marks) - before
+    run.marks = run.marks[cut:]
+    run.start = depth
+    run.locked_end = max(run.locked_end, depth)
+    run.parent = upper
+    parent.children[page] = upper
+    move_anchors(tree.undo, upper.marks, run, upper, run.marks[0].birth)
+    return upper
+
+
+def limit_marks(tree: Tree, run: Run) -> None:
+    if len(run.marks) > MOST_MARKS:
+        split(tree, run, run.marks[MOST_MARKS // 2].end)
