@@ -3,8 +3,8 @@ from typing import NoReturn, TextIO, final
 
 import numpy as np
 import numpy.typing as npt
-from triradix.cython_impl.results import BatchMatchResult, EvictResult, InsertResult, MatchResult
 
+from triradix.cython_impl.results import BatchMatchResult, EvictResult, InsertResult, MatchResult
 from triradix.events import KVCacheEvent
 from triradix.keys import Key
 from triradix.protocol import ExtraKey

@@ -8,6 +8,14 @@ from typing import Any, NoReturn, TextIO
 
 import numpy as np
 import numpy.typing as npt
+
+from triradix import results as protocol_results
+from triradix.arguments import Namespace, as_count, as_int64, as_namespace, as_threads
+from triradix.config import check_config
+from triradix.errors import StaleNodeError
+from triradix.events import AllBlocksCleared, KVCacheEvent
+from triradix.keys import Key, PrefixKey, Slots, as_slots, as_tokens
+from triradix.protocol import ExtraKey
 from triradix.reference import births, check, eviction, hashing, locks, printing
 from triradix.reference.events import removed
 from triradix.reference.exclusive import run_alone
@@ -18,14 +26,6 @@ from triradix.reference.span import Units
 from triradix.reference.tree import Tree
 from triradix.reference.undo import Undo
 from triradix.reference.walk import match, path_slots, walk
-
-from triradix import results as protocol_results
-from triradix.arguments import Namespace, as_count, as_int64, as_namespace, as_threads
-from triradix.config import check_config
-from triradix.errors import StaleNodeError
-from triradix.events import AllBlocksCleared, KVCacheEvent
-from triradix.keys import Key, PrefixKey, Slots, as_slots, as_tokens
-from triradix.protocol import ExtraKey
 
 
 class RadixCache:

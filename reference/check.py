@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from triradix.errors import IntegrityError
 from triradix.reference.births import Birth, find
 from triradix.reference.node import Run
 from triradix.reference.split import MOST_MARKS
-
-from triradix.errors import IntegrityError
 
 if TYPE_CHECKING:
     from triradix.reference.tree import Tree

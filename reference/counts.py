@@ -6,6 +6,7 @@ import sys
 from operator import attrgetter
 
 import numpy as np
+
 from triradix.reference.births import Birth
 from triradix.reference.marks import Mark
 from triradix.reference.node import Run

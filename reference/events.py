@@ -6,10 +6,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-from triradix.reference.hashing import event_hash, hash_until
 
 from triradix.arguments import DEFAULT_NAMESPACE
 from triradix.events import BlockRemoved, BlockStored
+from triradix.reference.hashing import event_hash, hash_until
 
 if TYPE_CHECKING:
     from triradix.reference.node import Run

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from triradix.keys import Slots
 from triradix.reference.marks import Mark
 from triradix.reference.merge import merge_upwards
 from triradix.reference.walk import prune_above
-
-from triradix.keys import Slots
 
 if TYPE_CHECKING:
     from triradix.reference.node import Run

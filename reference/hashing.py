@@ -10,9 +10,9 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import numpy as np
-from triradix.reference.span import WORD, Units
 
 from triradix.arguments import DEFAULT_NAMESPACE, Namespace
+from triradix.reference.span import WORD, Units
 
 if TYPE_CHECKING:
     from triradix.reference.node import Run

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from triradix.keys import Slots
 from triradix.reference.births import Birth
 from triradix.reference.events import stored
 from triradix.reference.marks import Mark
@@ -12,8 +13,6 @@ from triradix.reference.node import Run
 from triradix.reference.span import Span, Units
 from triradix.reference.split import split
 from triradix.reference.walk import walk, write
-
-from triradix.keys import Slots
 
 if TYPE_CHECKING:
     from triradix.reference.tree import Tree

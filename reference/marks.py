@@ -10,9 +10,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from operator import attrgetter
 
-from triradix.reference.births import Birth
-
 from triradix.arguments import INT64_MIN
+from triradix.reference.births import Birth
 
 _END = attrgetter("end")
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from triradix.arguments import Namespace
 from triradix.reference.heap import Queue, Rank
 from triradix.reference.node import Run
 from triradix.reference.span import empty_span
-
-from triradix.arguments import Namespace
 
 
 class Space:

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from triradix.arguments import Namespace
+from triradix.config import Config
+from triradix.events import KVCacheEvent
 from triradix.reference.births import Birth
 from triradix.reference.counts import Counts
 from triradix.reference.heap import Queue, Rank, rank_of_mark, ranks_by_hits
@@ -14,10 +17,6 @@ from triradix.reference.node import Run
 from triradix.reference.spaces import Space
 from triradix.reference.span import Span
 from triradix.reference.undo import Undo
-
-from triradix.arguments import Namespace
-from triradix.config import Config
-from triradix.events import KVCacheEvent
 
 
 class Tree:

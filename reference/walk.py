@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from triradix.arguments import INT64_MIN
+from triradix.keys import Slots
 from triradix.reference import marks as marks_
 from triradix.reference.births import Birth
 from triradix.reference.marks import Mark
@@ -12,9 +15,6 @@ from triradix.reference.merge import merge_upwards
 from triradix.reference.node import Run
 from triradix.reference.span import Units
 from triradix.reference.split import limit_marks
-
-from triradix.arguments import INT64_MIN
-from triradix.keys import Slots
 
 if TYPE_CHECKING:
     from triradix.reference.tree import Tree
