@@ -298,8 +298,9 @@ cdef class RadixCache:
         cdef int seed_size = namespace_seed((<Node> node).name, seed)
         cdef int64_t count = place.depth // self.forest.tree.page
         cdef int64_t i
+        cdef list taken = []
         if count == 0:
-            return []
+            return taken
         digests = <uint8_t *> malloc(count * DIGEST)
         if digests == NULL:
             raise MemoryError
@@ -307,7 +308,9 @@ cdef class RadixCache:
             place = self.node_place(node)
             if path_digests(&self.forest.tree, place, seed, seed_size, digests):
                 raise MemoryError
-            return [(<char *> digests)[i * DIGEST : i * DIGEST + DIGEST] for i in range(count)]
+            for i in range(count):
+                taken.append((<char *> digests)[i * DIGEST : i * DIGEST + DIGEST])
+            return taken
         finally:
             free(digests)
 

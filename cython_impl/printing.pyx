@@ -50,7 +50,10 @@ cdef Row *copy_rows(const Tree *tree, Py_ssize_t *count) except NULL:
 
 cdef str line_of(const Row *row):
     cdef int64_t i
-    tokens = " ".join([str(row.tokens[i]) for i in range(min(row.tokens_count, <int64_t> SHOWN))])
+    cdef list numbers = []
+    for i in range(min(row.tokens_count, <int64_t> SHOWN)):
+        numbers.append(str(row.tokens[i]))
+    tokens = " ".join(numbers)
     more = f" … {row.tokens_count} tokens" if row.tokens_count > SHOWN else ""
     locked = f", locked to {row.locked_end}" if row.locked_end > row.start else ""
     return f"[{tokens}{more}] units {row.start} … {row.end}{locked}"
@@ -82,6 +85,7 @@ cdef object print_forest(Forest forest, object title, object file):
                 file.write(f"{indent}{line_of(&rows[i])}\n")
             else:
                 file.write(f"namespace {roots.get(rows[i].run)!r}\n")
-            waiting.extend([(child, depth + 1) for child in below.get(rows[i].run, ())])
+            for child in below.get(rows[i].run, ()):
+                waiting.append((child, depth + 1))
     finally:
         free(rows)

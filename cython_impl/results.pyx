@@ -188,10 +188,12 @@ cdef class BatchMatchResult:
     @property
     def nodes(self):
         """The deepest matched page of each key."""
+        cdef list nodes = []
+        cdef Py_ssize_t i
         if self.cached_nodes is None:
-            self.cached_nodes = tuple([
-                new_node(self.forest, self.name_at(i), self.handles[i]) for i in range(self.count)
-            ])
+            for i in range(self.count):
+                nodes.append(new_node(self.forest, self.name_at(i), self.handles[i]))
+            self.cached_nodes = tuple(nodes)
         return self.cached_nodes
 
     @property
