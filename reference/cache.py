@@ -14,7 +14,7 @@ from triradix.arguments import Namespace, as_count, as_int64, as_namespace, as_t
 from triradix.config import check_config
 from triradix.errors import StaleNodeError
 from triradix.events import AllBlocksCleared, KVCacheEvent
-from triradix.keys import Key, PrefixKey, Slots, as_slots, as_tokens
+from triradix.keys import Key, PrefixKey, Slots, as_slots, as_tokens, stored_items
 from triradix.protocol import ExtraKey
 from triradix.reference import births, check, eviction, hashing, locks, printing
 from triradix.reference.events import removed
@@ -53,6 +53,8 @@ class RadixCache:
         slru_threshold: int = 2,
         enable_kv_cache_events: bool = False,
     ) -> None:
+        if hasattr(self, "_tree"):
+            raise TypeError("this RadixCache exists already; make another one")
         self._config = check_config(page_size, eviction_policy, bigram, slru_threshold, enable_kv_cache_events)
         self._undo = Undo()
         self._tree = Tree(self._config, self._undo, [])
@@ -314,8 +316,12 @@ class RadixCache:
                 return run
         raise StaleNodeError("this node is stale: its page was evicted, or the cache was reset")
 
-    def _refuse_stale(self, node: Node) -> None:
-        run_alone(self._undo, self._find, node)
+    def _refuse_stale(self, *nodes: Node) -> None:
+        def find_all() -> None:
+            for node in nodes:
+                self._find(node)
+
+        run_alone(self._undo, find_all)
 
     def _place(self, words: bytes, namespace: Namespace, start: Node | None) -> tuple[Run, Units, int, Namespace]:
         """Where a call begins, what it looks for, to which depth, and in which namespace."""
@@ -372,6 +378,8 @@ def _batch(keys: object, extra_keys: object, threads: object) -> list[tuple[byte
 
 
 def _sequence(items: object, name: str) -> list[Any]:
+    if isinstance(items, (list, tuple)):
+        return list(stored_items(items))
     if not isinstance(items, Sequence) or isinstance(items, (str, bytes, bytearray, memoryview, array)):
         raise TypeError(f"{name} must be a sequence, not {type(items).__name__}")
     return list(items)

@@ -6,7 +6,8 @@ in one step. The child then inherits every cache between two operations, with th
 An operation is made of Python steps, and between two of them Python may run code of others in the same thread, which
 may use the cache:
 
-* finalizers of garbage: the collector is off while an operation runs, so they come before or after it;
+* finalizers of garbage: the collector is off while an operation runs, so they come before or after it (a thread that
+  turns the collector off at just that time finds it on again);
 * signal handlers: no thread can hold them off in plain Python, and the cache is not whole at that instant. They get a
   RuntimeError. (A handler that only raises, as that of Ctrl-C does, is what `Undo` is for.)
 """

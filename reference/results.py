@@ -16,6 +16,12 @@ if TYPE_CHECKING:
     from triradix.reference.cache import RadixCache
 
 
+def _read_only(array: Slots) -> Slots:
+    """A view that nobody can make writable again, since what it looks at is not."""
+    array.flags.writeable = False
+    return array.view()
+
+
 class _NoCopies:
     """A result belongs to its cache, which cannot be copied."""
 
@@ -96,8 +102,7 @@ class MatchResult(_NoCopies, results.MatchResult):
     def indices(self) -> Slots:
         if self._indices is None:
             indices = self._node._cache.path_indices(self._node, self._start)
-            indices.flags.writeable = False
-            self._indices = indices
+            self._indices = _read_only(indices)
         return self._indices
 
     def __repr__(self) -> str:
@@ -110,8 +115,7 @@ class BatchMatchResult(_NoCopies, results.BatchMatchResult):
     def __init__(self, cache: RadixCache, nodes: tuple[Node, ...]) -> None:
         self._cache = cache
         self._nodes = nodes
-        self._lengths = np.array([node._length for node in nodes], np.int64)
-        self._lengths.flags.writeable = False
+        self._lengths = _read_only(np.array([node._length for node in nodes], np.int64))
         self._offsets: Slots | None = None
         self._indices: Slots | None = None
 
@@ -126,18 +130,17 @@ class BatchMatchResult(_NoCopies, results.BatchMatchResult):
     @property
     def offsets(self) -> Slots:
         if self._offsets is None:
+            self._cache._refuse_stale(*self._nodes)
             offsets = np.zeros(len(self._nodes) + 1, np.int64)
             np.cumsum(self._lengths, out=offsets[1:])
-            offsets.flags.writeable = False
-            self._offsets = offsets
+            self._offsets = _read_only(offsets)
         return self._offsets
 
     @property
     def indices(self) -> Slots:
         if self._indices is None:
             indices = self._cache._flat_indices(self._nodes)
-            indices.flags.writeable = False
-            self._indices = indices
+            self._indices = _read_only(indices)
         return self._indices
 
     def __repr__(self) -> str:

@@ -144,6 +144,8 @@ class PageBatchMatchResult(Unique, BatchMatchResult):
     @property
     def offsets(self) -> Any:
         if self._offsets is None:
+            for node in self._nodes:
+                node.fresh()
             self._offsets = _read_only([sum(self._lengths[:i].tolist()) for i in range(len(self._nodes) + 1)])
         return self._offsets
 

@@ -6,6 +6,7 @@ import array
 import inspect
 import subprocess
 import sys
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -249,3 +250,23 @@ def test_public_names() -> None:
     assert sorted(triradix.__all__) == sorted(names)
     assert triradix.IMPLEMENTATIONS == ("reference", "cython", "rust")
     assert issubclass(triradix.StaleNodeError, LookupError) and issubclass(triradix.IntegrityError, AssertionError)
+
+
+def test_a_str_subclass_counts_by_what_it_stores(implementation: Implementation) -> None:
+    class Shouting(str):
+        def __eq__(self, other: object) -> bool:
+            raise RuntimeError("compared")
+
+        __hash__ = str.__hash__
+
+    assert implementation.create(eviction_policy=Shouting("lfu")).eviction_policy == "lfu"
+    with pytest.raises(ValueError, match="unknown eviction_policy"):
+        implementation.create(eviction_policy=Shouting("lifo"))
+
+
+def test_making_a_cache_again_does_not_empty_it(implementation: Implementation) -> None:
+    cache = implementation.create(page_size=2)
+    cache.insert([1, 2], [1, 2])
+    with suppress(TypeError):
+        cache.__init__(page_size=5)
+    assert (cache.page_size, cache.total_size()) == (2, 2)

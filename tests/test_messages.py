@@ -27,6 +27,14 @@ CALLS = {
         f"token 0 is {2**40}, outside 0 … 4294967295",
     ),
     "token: huge": (lambda c, n, o: c.match_prefix([10**30]), f"token 0 is {10**30}, outside 0 … 4294967295"),
+    "token: more digits than Python prints": (
+        lambda c, n, o: c.match_prefix([1, 10**5000]),
+        f"token 1 is {hex(10**5000)}, outside 0 … 4294967295",
+    ),
+    "priority: more digits than Python prints": (
+        lambda c, n, o: c.insert([1], [1], priority=-(10**5000)),
+        f"priority is {hex(-(10**5000))}, outside int64",
+    ),
     "extra_key: type": (
         lambda c, n, o: c.match_prefix([1], 5),
         "extra_key must be None, a str or a pair of them, not int",

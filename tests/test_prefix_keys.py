@@ -22,6 +22,13 @@ def test_prefix_key_is_a_value() -> None:
     assert key != PrefixKey([1, 2]) and key != [1, 2, 3]
     with pytest.raises((ValueError, TypeError)):
         key.tokens[0] = 5
+    for tokens in (key.tokens, key[:2].tokens, key.extended([4]).tokens, PrefixKey([]).tokens):
+        with pytest.raises(ValueError):
+            tokens.setflags(write=True)
+    key.__init__([7, 8])  # type: ignore[misc]
+    assert key.tokens.tolist() == [1, 2, 3]
+    with pytest.raises(TypeError):
+        PrefixKey.__new__(PrefixKey)  # type: ignore[call-arg]
 
 
 def test_prefix_key_slices_and_extensions() -> None:

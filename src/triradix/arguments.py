@@ -26,11 +26,19 @@ def as_int(value: object, name: str) -> int:
     raise TypeError(f"{name} must be an integer, not {type(value).__name__}")
 
 
+def shown(number: int) -> str:
+    """A number for a message: in decimal, or in hexadecimal where Python refuses to print so many digits."""
+    try:
+        return str(number)
+    except ValueError:
+        return hex(number)
+
+
 def as_int64(value: object, name: str) -> int:
     """`as_int`, within int64; outside ValueError."""
     number = as_int(value, name)
     if not INT64_MIN <= number <= INT64_MAX:
-        raise ValueError(f"{name} is {number}, outside int64")
+        raise ValueError(f"{name} is {shown(number)}, outside int64")
     return number
 
 
@@ -38,7 +46,7 @@ def as_count(value: object, name: str) -> int:
     """`as_int`, zero or more, however large; negative is ValueError."""
     number = as_int(value, name)
     if number < 0:
-        raise ValueError(f"{name} is {number}; it cannot be negative")
+        raise ValueError(f"{name} is {shown(number)}; it cannot be negative")
     return number
 
 
@@ -48,7 +56,7 @@ def as_threads(value: object) -> int | None:
         return None
     number = as_int(value, "threads")
     if number < 1:
-        raise ValueError(f"threads is {number}; allowed: None, or 1 and more")
+        raise ValueError(f"threads is {shown(number)}; allowed: None, or 1 and more")
     return number
 
 

@@ -121,6 +121,8 @@ def _replay(options: argparse.Namespace) -> int:
             trace = read_trace(options.trace, options.requests, options.block_size)
         else:
             trace = make_workload(options.workload or "mixed", options.requests or 2000, options.seed)
+        if options.json.resolve() == options.html.resolve():
+            return _refuse(f"--json and --html both name {options.json}")
         for path in (options.json, options.html):
             # Now rather than after the replay.
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -140,10 +142,10 @@ def _replay(options: argparse.Namespace) -> int:
     report = make_report(trace, settings, measured, _command(options))
     print_table(report, Console())
     try:
-        options.json.write_text(write_json(report), encoding="utf-8")
-        options.html.write_text(render_page(report), encoding="utf-8")
+        for path, text in ((options.json, write_json(report)), (options.html, render_page(report))):
+            path.write_text(text, encoding="utf-8")
     except OSError as error:
-        return _refuse(f"{error.filename} cannot be written: {error.strerror}")
+        return _refuse(f"{path} cannot be written: {error.strerror}")
     print(f"{options.json} and {options.html} written")
     return 0
 
@@ -196,7 +198,7 @@ def _count(text: str) -> int:
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is not an integer") from None
     if not 0 <= number < 2**62:
-        raise argparse.ArgumentTypeError(f"{text} is out of range: 0 and more")
+        raise argparse.ArgumentTypeError(f"{text} is out of range: 0 to 2**62 - 1")
     return number
 
 

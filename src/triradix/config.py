@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from triradix.arguments import as_int
+from triradix.arguments import as_int, shown
 
 POLICIES = ("lru", "lfu", "fifo", "mru", "filo", "priority", "slru")
 
@@ -29,11 +29,12 @@ def check_config(
     """Return the arguments as a `Config`. TypeError: a wrong type. ValueError: a wrong value; it says what is right."""
     if not isinstance(eviction_policy, str):
         raise TypeError(f"eviction_policy must be a str, not {type(eviction_policy).__name__}")
-    if eviction_policy not in POLICIES:
-        raise ValueError(f"unknown eviction_policy {eviction_policy!r}; allowed: {', '.join(POLICIES)}")
+    policy = str.__str__(eviction_policy)  # a plain str, whatever a subclass says
+    if policy not in POLICIES:
+        raise ValueError(f"unknown eviction_policy {policy!r}; allowed: {', '.join(POLICIES)}")
     return Config(
         _at_least_one(page_size, "page_size"),
-        str(eviction_policy),
+        policy,
         _flag(bigram, "bigram"),
         _at_least_one(slru_threshold, "slru_threshold"),
         _flag(enable_kv_cache_events, "enable_kv_cache_events"),
@@ -43,7 +44,7 @@ def check_config(
 def _at_least_one(value: object, name: str) -> int:
     number = as_int(value, name)
     if number < 1:
-        raise ValueError(f"{name} is {number}; allowed: 1 and more")
+        raise ValueError(f"{name} is {shown(number)}; allowed: 1 and more")
     return number
 
 

@@ -36,9 +36,10 @@ def create(
     """
     if not isinstance(implementation, str):
         raise TypeError(f"implementation must be a str, not {type(implementation).__name__}")
-    if implementation not in _MODULES:
-        raise ValueError(f"unknown implementation {implementation!r}; allowed: {', '.join(IMPLEMENTATIONS)}")
-    cls = import_module(_MODULES[implementation]).RadixCache
+    name = str.__str__(implementation)  # a plain str, whatever a subclass says
+    if name not in _MODULES:
+        raise ValueError(f"unknown implementation {name!r}; allowed: {', '.join(IMPLEMENTATIONS)}")
+    cls = import_module(_MODULES[name]).RadixCache
     cache = cls(
         page_size=page_size,
         eviction_policy=eviction_policy,

@@ -12,7 +12,7 @@ from typing import Any, NoReturn, Union
 import numpy as np
 import numpy.typing as npt
 
-from triradix.arguments import as_int
+from triradix.arguments import as_int, shown
 
 TOKEN_MAX = 2**32 - 1
 _INTEGER_FORMATS = "bBhHiIlLqQnN"
@@ -42,21 +42,17 @@ class PrefixKey:
     _tokens: Tokens
     memo: dict[str, object]
 
-    def __init__(self, tokens: Key) -> None:
+    # In __new__, so that nobody can begin anew with a key that exists.
+    def __new__(cls, tokens: Key) -> PrefixKey:
         converted = as_tokens(tokens)
         storage = _Storage(len(converted))
         storage.append(0, converted)
-        self._set(storage, len(converted))
-
-    def _set(self, storage: _Storage, length: int) -> None:
-        view = storage.tokens[:length]
-        view.flags.writeable = False
-        self._storage, self._tokens, self.memo = storage, view, {}
+        return cls._over(storage, len(converted))
 
     @classmethod
     def _over(cls, storage: _Storage, length: int) -> PrefixKey:
-        key = cls.__new__(cls)
-        key._set(storage, length)
+        key = object.__new__(cls)
+        key._storage, key._tokens, key.memo = storage, storage.shown[:length], {}
         return key
 
     @property
@@ -109,10 +105,12 @@ class PrefixKey:
 class _Storage:
     """Tokens that several keys share: each sees a prefix of them. Only the key that ends where they end may append."""
 
-    __slots__ = ("_lock", "_used", "tokens")
+    __slots__ = ("_lock", "_used", "shown", "tokens")
 
     def __init__(self, capacity: int) -> None:
         self.tokens: Tokens = np.empty(capacity, np.uint32)
+        self.shown: Tokens = np.asarray(memoryview(self.tokens).toreadonly())
+        """The same memory; no view of it can be made writable."""
         self._used = 0
         self._lock = threading.Lock()
 
@@ -131,7 +129,7 @@ def as_tokens(key: object) -> Tokens:
     if isinstance(key, PrefixKey):
         return key.tokens
     if isinstance(key, (list, tuple)):
-        items = _items(key)
+        items = stored_items(key)
         items = _plain(items, "token")
         try:
             return np.frombuffer(array("I", items), np.uint32) if items else np.empty(0, np.uint32)
@@ -145,7 +143,7 @@ def as_slots(values: object) -> Slots:
     if isinstance(values, PrefixKey):
         return values.tokens.astype(np.int64)
     if isinstance(values, (list, tuple)):
-        items = _items(values)
+        items = stored_items(values)
         items = _plain(items, "value")
         try:
             return np.frombuffer(array("q", items), np.int64) if items else np.empty(0, np.int64)
@@ -154,7 +152,7 @@ def as_slots(values: object) -> Slots:
     return _from_buffer(values, "values", "value", -(2**63), 2**63 - 1, np.int64)
 
 
-def _items(sequence: list[Any] | tuple[Any, ...]) -> list[Any] | tuple[Any, ...]:
+def stored_items(sequence: list[Any] | tuple[Any, ...]) -> list[Any] | tuple[Any, ...]:
     """The elements as stored, whatever a subclass says of them, and as they are now, whatever another thread does."""
     if isinstance(sequence, list):
         return list.copy(sequence)
@@ -183,7 +181,7 @@ def _is_integer_type(kind: type) -> bool:
 def _refuse_outside(items: list[Any] | tuple[Any, ...], word: str, low: int, high: int) -> NoReturn:
     """Some element does not fit: name the first one."""
     position = next(i for i, number in enumerate(items) if not low <= number <= high)
-    raise ValueError(f"{word} {position} is {items[position]}, outside {low} … {high}")
+    raise ValueError(f"{word} {position} is {shown(items[position])}, outside {low} … {high}")
 
 
 def _from_buffer(source: object, what: str, word: str, low: int, high: int, dtype: type) -> npt.NDArray[Any]:

@@ -91,7 +91,10 @@ class BatchMatchResult(ABC):
     @property
     @abstractmethod
     def offsets(self) -> npt.NDArray[np.int64]:
-        """Where each key's slots begin in ``indices``, and the end of the last: shape ``(n + 1,)``, read-only."""
+        """Where each key's slots begin in ``indices``, and the end of the last: shape ``(n + 1,)``, read-only.
+
+        Made on first use. StaleNodeError if any of ``nodes`` is stale by then.
+        """
 
 
 class InsertResult(ABC):

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -151,5 +152,5 @@ def _integers(record: dict[str, Any], name: str, low: int, high: int) -> list[in
 
 def _check_timestamp(record: dict[str, Any]) -> None:
     value = _field(record, "timestamp")
-    if type(value) not in (int, float):
-        raise _BadRecord(f"timestamp must be a number, not {json.dumps(value)[:40]}")
+    if type(value) is not int and not (type(value) is float and math.isfinite(value)):
+        raise _BadRecord(f"timestamp must be a finite number, not {json.dumps(value)[:40]}")
