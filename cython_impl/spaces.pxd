@@ -30,6 +30,7 @@ cdef class Forest:
     cdef Place make_root(self, object name) except *
     cdef void drop_space(self, uint32_t space) noexcept
     cdef void drop_empty_spaces(self) noexcept
+    cdef void give_back(self) noexcept
     cdef void clear(self) noexcept
     cdef int64_t memory_bytes(self) noexcept
     cdef void name_event(self, Event *event, object name) noexcept

@@ -103,7 +103,10 @@ cdef class Forest:
         return place
 
     cdef void drop_space(self, uint32_t space) noexcept:
-        """Forget a space without pages. Frees a pair of str at most, so no foreign code runs."""
+        """Forget a space without pages; with the last one the memory goes back. No foreign code runs.
+
+        All births are over by then: a handle finds its birth beyond those in use, or made later by another insert.
+        """
         cdef Space *entry = space_at(&self.tree, space)
         if entry.name == NULL:
             self.unnamed = 0
@@ -116,6 +119,9 @@ cdef class Forest:
         Py_XDECREF(entry.name)
         entry.total = -1
         slab_give(&self.tree.spaces, space)
+        if slab_live(&self.tree.spaces) == 0:
+            self.give_back()
+            self.names.clear()
 
     cdef void drop_empty_spaces(self) noexcept:
         cdef uint32_t space = self.tree.empty_spaces
@@ -125,6 +131,16 @@ cdef class Forest:
             following = space_at(&self.tree, space).next_empty
             self.drop_space(space)
             space = following
+
+    cdef void give_back(self) noexcept:
+        """Free the slabs, the table and the heap of spaces, none of which holds anything more that counts."""
+        cdef Tree *tree = &self.tree
+        heap_free(tree, &tree.space_heap)
+        slab_free(&tree.runs)
+        slab_free(&tree.marks)
+        slab_free(&tree.births)
+        slab_free(&tree.spaces)
+        children_free(tree)
 
     cdef void clear(self) noexcept:
         """Drop all runs and spaces; the memory goes back. The names, the clock, the events, the arguments stay."""
@@ -142,12 +158,7 @@ cdef class Forest:
                 heap_free(tree, &space_at(tree, at).candidates)
                 Py_XDECREF(space_at(tree, at).name)
         self.unnamed = 0
-        heap_free(tree, &tree.space_heap)
-        slab_free(&tree.runs)
-        slab_free(&tree.marks)
-        slab_free(&tree.births)
-        slab_free(&tree.spaces)
-        children_free(tree)
+        self.give_back()
         tree.empty_spaces = 0
         tree.total = tree.locked = tree.span_bytes = 0
         tree.lookups = tree.lookup_tokens = tree.hit_tokens = 0
