@@ -8,7 +8,6 @@ from .tree cimport Handle, Place
 
 cdef object new_array(int64_t size)
 cdef int64_t *array_data(object array) noexcept
-cdef object frozen(object array)
 cdef Place place_of(Forest forest, const Handle *handle, object name) except *
 
 

@@ -5,6 +5,7 @@ None of them can be part of a reference cycle (a forest refers to no result): th
 
 cimport cython
 cimport numpy as cnp
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free
 
@@ -28,8 +29,13 @@ cdef int64_t *array_data(object array) noexcept:
     return <int64_t *> cnp.PyArray_DATA(<cnp.ndarray> array)
 
 
-cdef object frozen(object array):
-    cnp.PyArray_CLEARFLAGS(<cnp.ndarray> array, cnp.NPY_ARRAY_WRITEABLE)
+cdef object new_read_only_array(int64_t size):
+    """An int64 array that only C can write to: it shows bytes, so that NumPy never makes it writable."""
+    cdef cnp.npy_intp length = size
+    cdef bytes memory = PyBytes_FromStringAndSize(NULL, size * <int64_t> sizeof(int64_t))
+    cdef cnp.ndarray array = cnp.PyArray_SimpleNewFromData(1, &length, cnp.NPY_INT64, PyBytes_AS_STRING(memory))
+    cnp.PyArray_CLEARFLAGS(array, cnp.NPY_ARRAY_WRITEABLE)
+    cnp.set_array_base(array, memory)
     return array
 
 
@@ -49,8 +55,8 @@ cdef Place place_of(Forest forest, const Handle *handle, object name) except *:
 
 
 cdef object path_slots(Forest forest, const Handle *handle, object name, int64_t start):
-    """The slots from unit ``start`` to the page of a handle."""
-    cdef object array = new_array(max(handle.length - start, <int64_t> 0))
+    """The slots from unit ``start`` to the page of a handle, read-only."""
+    cdef object array = new_read_only_array(max(handle.length - start, <int64_t> 0))
     forest.enter()
     gather(&forest.tree, place_of(forest, handle, name), start, array_data(array))
     return array
@@ -150,7 +156,7 @@ cdef class MatchResult:
     def indices(self):
         """The slots of this key's matched units, read-only. StaleNodeError if ``node`` is stale on first use."""
         if self.cached_indices is None:
-            array = frozen(path_slots(self.forest, &self.handle, self.name, self.start))
+            array = path_slots(self.forest, &self.handle, self.name, self.start)
             if self.cached_indices is None:
                 self.cached_indices = array
         return self.cached_indices
@@ -179,10 +185,10 @@ cdef class BatchMatchResult:
     def lengths(self):
         """Units matched, shape ``(n,)``, read-only."""
         if self.cached_lengths is None:
-            array = new_array(self.count)
+            array = new_read_only_array(self.count)
             for i in range(self.count):
                 array_data(array)[i] = self.handles[i].length
-            self.cached_lengths = frozen(array)
+            self.cached_lengths = array
         return self.cached_lengths
 
     @property
@@ -205,28 +211,34 @@ cdef class BatchMatchResult:
         if self.cached_indices is None:
             for i in range(self.count):
                 total += self.handles[i].length
-            array = new_array(total)
+            array = new_read_only_array(total)
             slots = array_data(array)
             self.forest.enter()
             for i in range(self.count):
                 gather(&self.forest.tree, place_of(self.forest, &self.handles[i], self.name_at(i)), 0, slots)
                 slots += self.handles[i].length
             if self.cached_indices is None:
-                self.cached_indices = frozen(array)
+                self.cached_indices = array
         return self.cached_indices
 
     @property
     def offsets(self):
-        """Where each key's slots begin in ``indices``, and the end of the last, shape ``(n + 1,)``, read-only."""
+        """Where each key's slots begin in ``indices``, and the end of the last, shape ``(n + 1,)``, read-only.
+
+        StaleNodeError if any node is stale on first use.
+        """
         cdef int64_t total = 0
         cdef Py_ssize_t i
         if self.cached_offsets is None:
-            array = new_array(self.count + 1)
+            array = new_read_only_array(self.count + 1)
+            self.forest.enter()
             for i in range(self.count):
+                place_of(self.forest, &self.handles[i], self.name_at(i))
                 array_data(array)[i] = total
                 total += self.handles[i].length
             array_data(array)[self.count] = total
-            self.cached_offsets = frozen(array)
+            if self.cached_offsets is None:
+                self.cached_offsets = array
         return self.cached_offsets
 
     cdef object name_at(self, Py_ssize_t i):
