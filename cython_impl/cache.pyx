@@ -4,13 +4,12 @@ Every method converts its arguments first, then enters the forest; from there to
 runs and no object is made, since both could let other code at the same cache.
 """
 
-import sys
-
 cimport cython
 from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
+from triradix.arguments import shown
 from triradix.config import POLICIES, check_config
 from triradix.results import Node as AnyNode
 
@@ -342,13 +341,13 @@ cdef class RadixCache:
         check_forest(self.forest)
 
     def pretty_print(self, file=None):
-        """Write the tree for people to ``file`` (stdout)."""
-        print_forest(self.forest, repr(self), sys.stdout if file is None else file)
+        """Write the tree for people to ``file`` (stdout; nowhere if there is none)."""
+        print_forest(self.forest, repr(self), file)
 
     def __repr__(self):
         cdef Tree *tree = &self.forest.tree
         return (
-            f"<triradix.cython_impl.RadixCache page_size={self.config.page_size} {self.config.eviction_policy}"
+            f"<triradix.cython_impl.RadixCache page_size={shown(self.config.page_size)} {self.config.eviction_policy}"
             f"{' bigram' if self.config.bigram else ''}: {tree.total} units, {tree.locked} protected>"
         )
 

@@ -1,5 +1,7 @@
 """`pretty_print`: first a plain copy of what is to be shown, then its text: foreign code may run at each write."""
 
+import sys
+
 from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport free, malloc
 
@@ -67,6 +69,10 @@ cdef object print_forest(Forest forest, object title, object file):
     cdef dict below = {}
     cdef dict roots
     cdef list waiting = []
+    if file is None:
+        file = sys.stdout
+        if file is None:    # a process without a console: silent, as print is
+            return
     forest.enter()
     rows = copy_rows(&forest.tree, &count)
     try:
