@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
-use pyo3::types::{PyInt, PyString, PyTuple};
+use pyo3::types::{PyInt, PyString};
 
 use super::errors::no_memory;
+use super::objects::{text, tuple};
 use super::shared::shared;
 use crate::core::Namespace;
 
@@ -79,8 +80,11 @@ pub fn shown_namespace<'py>(py: Python<'py>, namespace: &Option<Arc<Namespace>>)
     match namespace {
         None => Ok(py.None().into_bound(py)),
         Some(name) => {
-            let pair = (name.extra_key.as_deref(), name.cache_salt.as_deref());
-            Ok(pair.into_pyobject(py).map(Bound::<PyTuple>::into_any)?)
+            let part = |part: &Option<Box<str>>| match part {
+                None => Ok(py.None().into_bound(py)),
+                Some(part) => Ok(text(py, part)?.into_any()),
+            };
+            Ok(tuple(py, [&name.extra_key, &name.cache_salt].into_iter().map(part))?.into_any())
         }
     }
 }

@@ -13,6 +13,7 @@ use super::errors::{Broken, at_element, broken, failure, no_memory};
 use super::exclusive::Exclusive;
 use super::fork::detached;
 use super::keys::{KEY, Numbers, read};
+use super::objects::{tuple, tuple_of};
 use super::shared::shared;
 use crate::core::{Failure, Handle, Namespace, Request, Tree};
 
@@ -143,13 +144,13 @@ fn elements_of<'py, T>(
 /// The elements as they are now: converting one may run code that changes the sequence.
 fn stored_elements<'py>(sequence: &Bound<'py, PyAny>, name: &str) -> PyResult<Bound<'py, PyTuple>> {
     if let Ok(list) = sequence.cast::<PyList>() {
-        return Ok(list.to_tuple());
+        return tuple_of(list);
     }
     if let Ok(tuple) = sequence.cast_exact::<PyTuple>() {
         return Ok(tuple.clone());
     }
-    if let Ok(tuple) = sequence.cast::<PyTuple>() {
-        return Ok(tuple.get_slice(0, tuple.len()));
+    if let Ok(items) = sequence.cast::<PyTuple>() {
+        return tuple(sequence.py(), items.iter().map(Ok));
     }
     let py = sequence.py();
     let is_text = sequence.is_instance_of::<PyString>() || sequence.is_instance_of::<PyBytes>();
@@ -158,5 +159,5 @@ fn stored_elements<'py>(sequence: &Bound<'py, PyAny>, name: &str) -> PyResult<Bo
         let kind = sequence.get_type();
         return Err(PyTypeError::new_err(format!("{name} must be a sequence, not {}", kind.name()?)));
     }
-    PyTuple::new(py, sequence.try_iter()?.collect::<PyResult<Vec<_>>>()?)
+    tuple(py, sequence.try_iter()?)
 }

@@ -3,13 +3,16 @@
 //! Another thread may write to a buffer while it is read. So what is checked is a copy of each part of it, and what is
 //! read in place is compared and copied, never trusted: a race gives some result, not a broken tree.
 
+use std::alloc::Layout;
 use std::ffi::{CStr, c_char};
 
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
+use super::errors::no_memory;
 use super::keys::{Number, Role, out_of_range};
+use crate::core::NoMemory;
 
 /// A buffer that its exporter keeps alive and in place until this is dropped.
 pub struct Buffer {
@@ -33,7 +36,7 @@ struct Shape {
 impl Buffer {
     pub fn new(source: &Bound<'_, PyAny>, role: &Role) -> PyResult<Self> {
         let py = source.py();
-        let mut view = Box::new(ffi::Py_buffer::new());
+        let mut view = boxed_view()?;
         // SAFETY: the view is fresh, and its address stays the same until it is released.
         if unsafe { ffi::PyObject_GetBuffer(source.as_ptr(), &mut *view, ffi::PyBUF_FULL_RO) } != 0 {
             let error = PyErr::fetch(py);
@@ -99,7 +102,7 @@ impl Buffer {
 
     /// Appends all elements, converted and checked.
     pub fn convert<T: Number>(&self, role: &Role, numbers: &mut Vec<T>) -> PyResult<()> {
-        numbers.try_reserve(self.shape.count).map_err(|error| super::errors::no_memory(error.into()))?;
+        numbers.try_reserve(self.shape.count).map_err(|error| no_memory(error.into()))?;
         match (self.shape.size, self.shape.signed) {
             (1, true) => self.convert_from::<i8, T>(role, numbers),
             (1, false) => self.convert_from::<u8, T>(role, numbers),
@@ -157,6 +160,19 @@ impl Buffer {
         if shape.swapped {
             part.iter_mut().for_each(|element| *element = element.swapped());
         }
+    }
+}
+
+/// `Box::new` would abort without memory.
+fn boxed_view() -> PyResult<Box<ffi::Py_buffer>> {
+    // SAFETY: a block of the size and alignment of a view is written before it is read, and `Box` frees it.
+    unsafe {
+        let block = std::alloc::alloc(Layout::new::<ffi::Py_buffer>()).cast::<ffi::Py_buffer>();
+        if block.is_null() {
+            return Err(no_memory(NoMemory));
+        }
+        block.write(ffi::Py_buffer::new());
+        Ok(Box::from_raw(block))
     }
 }
 

@@ -1,20 +1,21 @@
 //! `RadixCache`: the public class. It checks arguments in the order of the protocol, calls the tree and makes results.
 
-use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString};
+use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 use super::arguments::{Given, count, int64, length, namespace};
+use super::arrays::{Slots, copied};
 use super::batch::Batch;
 use super::errors::{failure, no_memory, not_copied};
-use super::events::{list, shown_event};
+use super::events::shown_event;
 use super::exclusive::Exclusive;
 use super::keys::{KEY, read, read_values};
 use super::nodes::{own, start_of};
-use super::results::{BatchMatchResult, EvictResult, InsertResult, MatchResult, Slots};
+use super::objects::{dict, list, number, text};
+use super::results::{BatchMatchResult, EvictResult, InsertResult, MatchResult, path_slots};
 use super::shared::shared;
-use crate::core::{Config, Failure, Insertion, Limits, Policy, Request};
+use crate::core::{Config, Digest, Failure, Insertion, Limits, Policy, Request};
 
 /// A prefix cache in Rust; `triradix.PrefixCache` is its contract.
 ///
@@ -131,14 +132,16 @@ impl RadixCache {
         key: &Bound<'_, PyAny>,
         extra_key: Option<&Bound<'_, PyAny>>,
         start: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<MatchResult> {
+    ) -> PyResult<Py<MatchResult>> {
         let py = slf.py();
         let tokens = read::<u32>(key, &KEY)?;
         let name = extra_key.map(namespace).transpose()?;
         let start = start_of(slf, start)?;
         let request = Request { tokens: tokens.as_slice(), namespace: name.as_ref(), start };
+        let result = Py::new(py, MatchResult::new(slf, request.start_depth()))?;
         let matched = slf.get().tree.match_prefix(py, request)?.map_err(|refusal| failure(py, refusal))?;
-        Ok(MatchResult::new(slf, matched.handle, request.start_depth()))
+        result.get().end(matched.handle);
+        Ok(result)
     }
 
     /// `match_prefix` of each key in order, in one crossing and without the GIL.
@@ -148,10 +151,11 @@ impl RadixCache {
         keys: &Bound<'_, PyAny>,
         extra_keys: Option<&Bound<'_, PyAny>>,
         threads: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<BatchMatchResult> {
+    ) -> PyResult<Py<BatchMatchResult>> {
         let batch = Batch::new(keys, extra_keys, threads)?;
-        let handles = batch.match_all(slf.py(), &slf.get().tree)?;
-        Ok(BatchMatchResult::new(slf, handles))
+        let result = Py::new(slf.py(), BatchMatchResult::new(slf))?;
+        result.get().end(batch.match_all(slf.py(), &slf.get().tree)?);
+        Ok(result)
     }
 
     /// The length that `match_prefix` would find; changes nothing. O(n + h).
@@ -180,7 +184,7 @@ impl RadixCache {
         threads: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, Slots>> {
         let batch = Batch::new(keys, extra_keys, threads)?;
-        Ok(PyArray1::from_vec(py, batch.peek_all(py, &self.tree)?))
+        copied(py, &batch.peek_all(py, &self.tree)?)
     }
 
     // Keep
@@ -206,7 +210,7 @@ impl RadixCache {
         priority: Given<'_>,
         start: Option<&Bound<'_, PyAny>>,
         inserted_len: Given<'_>,
-    ) -> PyResult<InsertResult> {
+    ) -> PyResult<Py<InsertResult>> {
         let py = slf.py();
         let tokens = read::<u32>(key, &KEY)?.into_private()?;
         let name = extra_key.map(namespace).transpose()?;
@@ -216,9 +220,10 @@ impl RadixCache {
         let start = start_of(slf, start)?;
         let request = Request { tokens: tokens.as_slice(), namespace: name.as_ref(), start };
         let insertion = Insertion { request, slots: slots.as_slice(), priority, inserted_len };
+        let result = Py::new(py, InsertResult::new(slf))?;
         let inserted = slf.get().tree.write(py, |tree| tree.insert(insertion))?;
-        let inserted = inserted.map_err(|refusal| failure(py, refusal))?;
-        Ok(InsertResult::new(slf, inserted.handle, inserted.prefix_len))
+        result.get().end(inserted.map_err(|refusal| failure(py, refusal))?);
+        Ok(result)
     }
 
     /// Lock every page from ``node`` to the root; returns the units that became protected.
@@ -238,10 +243,11 @@ impl RadixCache {
     // Free
 
     /// Free pages until at least ``num_tokens`` units are free, or no page can go.
-    fn evict(&self, py: Python<'_>, num_tokens: &Bound<'_, PyAny>) -> PyResult<EvictResult> {
+    fn evict(&self, py: Python<'_>, num_tokens: &Bound<'_, PyAny>) -> PyResult<Py<EvictResult>> {
         let units = count(num_tokens, "num_tokens")?;
-        let evicted = self.tree.write(py, |tree| tree.evict(units))?;
-        Ok(EvictResult::new(py, evicted.map_err(no_memory)?))
+        let result = Py::new(py, EvictResult::new())?;
+        result.get().end(self.tree.write(py, |tree| tree.evict(units))?.map_err(no_memory)?);
+        Ok(result)
     }
 
     /// `evict` among the pages of one namespace; None: as many as can go.
@@ -251,11 +257,12 @@ impl RadixCache {
         py: Python<'_>,
         extra_key: &Bound<'_, PyAny>,
         num_tokens: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<EvictResult> {
+    ) -> PyResult<Py<EvictResult>> {
         let name = namespace(extra_key)?;
         let units = num_tokens.map_or(Ok(u64::MAX), |value| count(value, "num_tokens"))?;
-        let evicted = self.tree.write(py, |tree| tree.evict_namespace(&name, units))?;
-        Ok(EvictResult::new(py, evicted.map_err(no_memory)?))
+        let result = Py::new(py, EvictResult::new())?;
+        result.get().end(self.tree.write(py, |tree| tree.evict_namespace(&name, units))?.map_err(no_memory)?);
+        Ok(result)
     }
 
     /// Drop everything: all nodes become stale. Queued events stay, and statistics start anew.
@@ -272,21 +279,14 @@ impl RadixCache {
         node: &Bound<'py, PyAny>,
         start: Given<'py>,
     ) -> PyResult<Bound<'py, Slots>> {
-        let py = slf.py();
         let from = start.or(0, |value| length(value, "start"))?;
-        let handle = own(slf, node, "node")?;
-        let gathered = slf.get().tree.read(py, |tree| {
-            let mut slots = Vec::new();
-            tree.path_indices(handle, from, &mut slots)?;
-            Ok(slots)
-        })?;
-        Ok(PyArray1::from_vec(py, gathered.map_err(|refusal| failure(py, refusal))?))
+        path_slots(slf, own(slf, node, "node")?, from)
     }
 
     /// Every cached slot once, in no particular order.
     fn all_indices<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, Slots>> {
         let gathered = self.tree.read(py, |tree| tree.all_indices())?;
-        Ok(PyArray1::from_vec(py, gathered.map_err(no_memory)?))
+        copied(py, &gathered.map_err(no_memory)?)
     }
 
     /// Cached units: evictable + protected.
@@ -307,17 +307,21 @@ impl RadixCache {
     /// Counts since the start or the last reset, and what the cache holds now.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let stats = self.tree.read(py, |tree| tree.stats())?;
-        let shown = PyDict::new(py);
-        shown.set_item("lookups", stats.lookups)?;
-        shown.set_item("lookup_tokens", stats.lookup_tokens)?;
-        shown.set_item("hit_tokens", stats.hit_tokens)?;
-        shown.set_item("inserts", stats.inserts)?;
-        shown.set_item("inserted_tokens", stats.inserted_tokens)?;
-        shown.set_item("evicted_tokens", stats.evicted_tokens)?;
-        shown.set_item("total_tokens", stats.total_tokens)?;
-        shown.set_item("nodes", stats.nodes)?;
-        shown.set_item("memory_bytes", stats.memory_bytes)?;
-        Ok(shown)
+        let count = |count: u64| number(py, count as usize);
+        dict(
+            py,
+            [
+                (c"lookups", count(stats.lookups)?),
+                (c"lookup_tokens", count(stats.lookup_tokens)?),
+                (c"hit_tokens", count(stats.hit_tokens)?),
+                (c"inserts", count(stats.inserts)?),
+                (c"inserted_tokens", count(stats.inserted_tokens)?),
+                (c"evicted_tokens", count(stats.evicted_tokens)?),
+                (c"total_tokens", number(py, stats.total_tokens)?),
+                (c"nodes", number(py, stats.nodes)?),
+                (c"memory_bytes", number(py, stats.memory_bytes)?),
+            ],
+        )
     }
 
     /// The 32-byte digest of each page of the node's path.
@@ -329,7 +333,14 @@ impl RadixCache {
             tree.block_hashes(handle)
         })?;
         let hashes = hashes.map_err(|refusal: Failure| failure(py, refusal))?;
-        list(py, hashes.iter().map(|digest| Ok(PyBytes::new(py, digest))))
+        let shown = |digest: &Digest| {
+            let copy = |bytes: &mut [u8]| {
+                bytes.copy_from_slice(digest);
+                Ok(())
+            };
+            Ok(PyBytes::new_with(py, digest.len(), copy)?.into_any())
+        };
+        list(py, hashes.iter().map(shown))
     }
 
     /// Hand over and clear the queue of events, oldest first.
@@ -354,9 +365,12 @@ impl RadixCache {
     /// Write the tree for people to ``file`` (stdout): long runs shortened, no recursion.
     #[pyo3(signature = (file = None))]
     fn pretty_print(&self, py: Python<'_>, file: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-        let text = self.tree.read(py, |tree| tree.printed())?.map_err(no_memory)?;
+        let printed = self.tree.read(py, |tree| tree.printed())?.map_err(no_memory)?;
         let file = file.cloned().map_or_else(|| py.import("sys")?.getattr("stdout"), Ok)?;
-        file.call_method1("write", (text,))?;
+        // A process without a stdout: as silent as `print` is then.
+        if !file.is_none() {
+            file.call_method1("write", (text(py, &printed)?,))?;
+        }
         Ok(())
     }
 
@@ -364,7 +378,7 @@ impl RadixCache {
         let (stats, protected) = self.tree.read(py, |tree| (tree.stats(), tree.protected_size()))?;
         Ok(format!(
             "RadixCache(page_size={}, eviction_policy={:?}, bigram={}: {} tokens, {protected} of them locked, in {} nodes)",
-            self.page_size.bind(py).cast::<PyInt>()?.repr()?,
+            shared(py)?.shown.bind(py).call1((&self.page_size,))?,
             self.policy,
             if self.config.bigram { "True" } else { "False" },
             stats.total_tokens,

@@ -11,6 +11,7 @@ use pyo3::types::{PyBool, PyInt, PyList, PyTuple, PyType};
 
 use super::buffer::Buffer;
 use super::errors::no_memory;
+use super::objects::tuple_of;
 use super::shared::shared;
 
 /// What the numbers are in the caller's words: ("key", "token") or ("values", "value").
@@ -139,9 +140,7 @@ pub fn read<T: Number>(source: &Bound<'_, PyAny>, role: &Role) -> PyResult<Numbe
     if let Ok(list) = source.cast::<PyList>() {
         numbers.owned = take_scratch();
         if !read_plain(Items::List(list), &mut numbers.owned)? {
-            // SAFETY: takes the items as stored, which a subclass cannot change; a new tuple, or an error set.
-            let items = unsafe { Bound::from_owned_ptr_or_err(source.py(), ffi::PyList_AsTuple(list.as_ptr()))? };
-            read_any(items.cast::<PyTuple>()?, role, &mut numbers.owned)?;
+            read_any(&tuple_of(list)?, role, &mut numbers.owned)?;
         }
     } else if let Ok(tuple) = source.cast::<PyTuple>() {
         numbers.owned = take_scratch();
@@ -258,13 +257,15 @@ fn read_any<T: Number>(items: &Bound<'_, PyTuple>, role: &Role, numbers: &mut Ve
     numbers.try_reserve(count as usize).map_err(|error| no_memory(error.into()))?;
     for i in 0..count {
         let item = item(i);
-        let int = if item.is_instance_of::<PyInt>() { item } else { py.get_type::<PyInt>().call1((item,))? };
+        // A NumPy integer as it is stored, whatever a subclass says of it.
+        let int = if item.is_instance_of::<PyInt>() { item } else { shared(py)?.numpy_item.bind(py).call1((item,))? };
         let mut overflow: c_int = 0;
         // SAFETY: an int, or of a subclass; read by value without calling any method.
         let number = unsafe { ffi::PyLong_AsLongLongAndOverflow(int.as_ptr(), &mut overflow) };
         if overflow != 0 || number as u64 > T::limit(true) {
             // Of a subclass by its value, whatever it says of itself.
-            let shown = py.get_type::<PyInt>().call_method1("__repr__", (int,))?;
+            let exact = py.get_type::<PyInt>().call_method1("__index__", (int,))?;
+            let shown = shared(py)?.shown.bind(py).call1((exact,))?;
             return Err(out_of_range::<T>(role, i as usize, shown));
         }
         numbers.push(T::from_bits(number as u64));

@@ -2,6 +2,7 @@
 //! it holds the lock of a tree.
 
 mod arguments;
+mod arrays;
 mod batch;
 mod buffer;
 mod cache;
@@ -11,6 +12,7 @@ mod exclusive;
 mod fork;
 mod keys;
 mod nodes;
+mod objects;
 mod results;
 mod shared;
 
@@ -19,6 +21,14 @@ use pyo3::prelude::*;
 /// Private: `triradix.rust_impl` shows it to the world.
 #[pymodule(gil_used = true)]
 mod _triradix_rust {
+    use pyo3::prelude::*;
+
+    /// NumPy is found now: where there is no memory for that later, the `numpy` crate would panic.
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::binding::arrays::copied(module.py(), &[]).map(drop)
+    }
+
     #[pymodule_export]
     use super::cache::RadixCache;
     #[pymodule_export]

@@ -1,33 +1,50 @@
 //! What the operations return. Light classes: nodes and arrays are made when they are asked for.
 
-use numpy::{PyArray1, PyArrayMethods};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyTuple;
 
+use super::arrays::{Slots, filled, read_only};
 use super::cache::RadixCache;
-use super::errors::{failure, no_memory, not_copied};
+use super::errors::{broken, failure, not_copied};
 use super::fork::detached;
 use super::nodes::Node;
-use crate::core::{Evicted, Failure, Handle};
-
-pub type Slots = PyArray1<i64>;
+use super::objects::tuple;
+use crate::core::{Evicted, Failure, Handle, Inserted};
 
 /// Found or inserted: the cache, where the call ended, and the node once it was asked for.
 struct End {
     cache: Py<RadixCache>,
-    handle: Handle,
+    /// Empty until the call that made the result has ended: a result is made before the tree changes, since making it
+    /// can fail.
+    handle: OnceLock<Handle>,
     node: PyOnceLock<Py<Node>>,
 }
 
 impl End {
-    fn new(cache: &Bound<'_, RadixCache>, handle: Handle) -> Self {
-        Self { cache: cache.clone().unbind(), handle, node: PyOnceLock::new() }
+    fn new(cache: &Bound<'_, RadixCache>) -> Self {
+        Self { cache: cache.clone().unbind(), handle: OnceLock::new(), node: PyOnceLock::new() }
+    }
+
+    fn handle(&self) -> &Handle {
+        ended(&self.handle)
     }
 
     fn node(&self, py: Python<'_>) -> PyResult<Py<Node>> {
-        let make = || Py::new(py, Node { cache: self.cache.clone_ref(py), handle: self.handle.clone() });
+        let make = || Py::new(py, Node { cache: self.cache.clone_ref(py), handle: self.handle().clone() });
         Ok(self.node.get_or_try_init(py, make)?.clone_ref(py))
+    }
+}
+
+fn ended<T>(cell: &OnceLock<T>) -> &T {
+    cell.get().unwrap_or_else(|| unreachable!("a caller gets no result before its call has ended"))
+}
+
+fn end<T>(cell: &OnceLock<T>, value: T) {
+    if cell.set(value).is_err() {
+        unreachable!("one call ends once");
     }
 }
 
@@ -40,8 +57,12 @@ pub struct MatchResult {
 }
 
 impl MatchResult {
-    pub fn new(cache: &Bound<'_, RadixCache>, handle: Handle, start: usize) -> Self {
-        Self { end: End::new(cache, handle), start, indices: PyOnceLock::new() }
+    pub fn new(cache: &Bound<'_, RadixCache>, start: usize) -> Self {
+        Self { end: End::new(cache), start, indices: PyOnceLock::new() }
+    }
+
+    pub fn end(&self, handle: Handle) {
+        end(&self.end.handle, handle);
     }
 }
 
@@ -50,7 +71,7 @@ impl MatchResult {
     /// Units matched, from the root.
     #[getter]
     fn length(&self) -> usize {
-        self.end.handle.depth()
+        self.end.handle().depth()
     }
 
     /// The deepest matched page, or the root.
@@ -62,14 +83,7 @@ impl MatchResult {
     /// The slots of this key's matched units, read-only. Made on first use.
     #[getter]
     fn indices(&self, py: Python<'_>) -> PyResult<Py<Slots>> {
-        let make = || {
-            let mut slots = Vec::new();
-            let work = |slots: &mut _| {
-                self.end.cache.get().tree.read(py, |tree| tree.path_indices(&self.end.handle, self.start, slots))
-            };
-            work(&mut slots)?.map_err(|refusal| failure(py, refusal))?;
-            Ok::<_, PyErr>(read_only(py, slots))
-        };
+        let make = || path_slots(self.end.cache.bind(py), self.end.handle(), self.start).and_then(read_only);
         Ok(self.indices.get_or_try_init(py, make)?.clone_ref(py))
     }
 
@@ -90,7 +104,7 @@ impl MatchResult {
 #[pyclass(frozen, module = "triradix.rust_impl")]
 pub struct BatchMatchResult {
     cache: Py<RadixCache>,
-    handles: Vec<Handle>,
+    handles: OnceLock<Vec<Handle>>,
     lengths: PyOnceLock<Py<Slots>>,
     offsets: PyOnceLock<Py<Slots>>,
     nodes: PyOnceLock<Py<PyTuple>>,
@@ -98,10 +112,10 @@ pub struct BatchMatchResult {
 }
 
 impl BatchMatchResult {
-    pub fn new(cache: &Bound<'_, RadixCache>, handles: Vec<Handle>) -> Self {
+    pub fn new(cache: &Bound<'_, RadixCache>) -> Self {
         Self {
             cache: cache.clone().unbind(),
-            handles,
+            handles: OnceLock::new(),
             lengths: PyOnceLock::new(),
             offsets: PyOnceLock::new(),
             nodes: PyOnceLock::new(),
@@ -109,8 +123,16 @@ impl BatchMatchResult {
         }
     }
 
-    fn depths(&self) -> impl Iterator<Item = i64> {
-        self.handles.iter().map(|handle| handle.depth() as i64)
+    pub fn end(&self, handles: Vec<Handle>) {
+        end(&self.handles, handles);
+    }
+
+    fn handles(&self) -> &[Handle] {
+        ended::<Vec<Handle>>(&self.handles)
+    }
+
+    fn depths(&self) -> impl Iterator<Item = usize> {
+        self.handles().iter().map(Handle::depth)
     }
 }
 
@@ -119,7 +141,7 @@ impl BatchMatchResult {
     /// Units matched, of each key; read-only.
     #[getter]
     fn lengths(&self, py: Python<'_>) -> PyResult<Py<Slots>> {
-        let make = || Ok::<_, PyErr>(read_only(py, collect(self.handles.len(), self.depths())?));
+        let make = || collected(py, self.handles().len(), self.depths()).and_then(read_only);
         Ok(self.lengths.get_or_try_init(py, make)?.clone_ref(py))
     }
 
@@ -127,13 +149,11 @@ impl BatchMatchResult {
     #[getter]
     fn nodes(&self, py: Python<'_>) -> PyResult<Py<PyTuple>> {
         let make = || {
-            let node = |handle: &Handle| Py::new(py, Node { cache: self.cache.clone_ref(py), handle: handle.clone() });
-            let mut nodes = Vec::new();
-            nodes.try_reserve_exact(self.handles.len()).map_err(|error| no_memory(error.into()))?;
-            for handle in &self.handles {
-                nodes.push(node(handle)?);
-            }
-            Ok::<_, PyErr>(PyTuple::new(py, nodes)?.unbind())
+            let node = |handle: &Handle| {
+                let node = Node { cache: self.cache.clone_ref(py), handle: handle.clone() };
+                Ok(Bound::new(py, node)?.into_any())
+            };
+            Ok::<_, PyErr>(tuple(py, self.handles().iter().map(node))?.unbind())
         };
         Ok(self.nodes.get_or_try_init(py, make)?.clone_ref(py))
     }
@@ -142,20 +162,21 @@ impl BatchMatchResult {
     #[getter]
     fn indices(&self, py: Python<'_>) -> PyResult<Py<Slots>> {
         let make = || {
-            let tree = &self.cache.get().tree;
-            let handles = &self.handles;
-            // In one piece, so that either all nodes are alive or it fails.
-            let gathered = detached(py, || {
-                tree.read_detached(|tree| {
-                    let mut slots = Vec::new();
-                    for handle in handles {
-                        tree.path_indices(handle, 0, &mut slots)?;
-                    }
-                    Ok::<_, Failure>(slots)
-                })
-            });
-            let gathered = gathered.map_err(|fault| super::errors::broken(py, fault))?;
-            Ok::<_, PyErr>(read_only(py, gathered.map_err(|refusal| failure(py, refusal))?))
+            let (tree, handles) = (&self.cache.get().tree, self.handles());
+            let gather = |mut slots: &mut [i64]| {
+                // In one piece, so that either all nodes are alive or it fails.
+                let gathered = detached(py, || {
+                    tree.read_detached(|tree| {
+                        for handle in handles {
+                            let part = slots.split_off_mut(..handle.depth()).unwrap_or_default();
+                            tree.path_indices(handle, 0, part)?;
+                        }
+                        Ok::<_, Failure>(())
+                    })
+                });
+                gathered.map_err(|fault| broken(py, fault))?.map_err(|refusal| failure(py, refusal))
+            };
+            filled(py, self.depths().sum(), gather).and_then(read_only)
         };
         Ok(self.indices.get_or_try_init(py, make)?.clone_ref(py))
     }
@@ -169,13 +190,13 @@ impl BatchMatchResult {
                 Some(*end)
             });
             let offsets = std::iter::once(0).chain(ends);
-            Ok::<_, PyErr>(read_only(py, collect(self.handles.len() + 1, offsets)?))
+            collected(py, self.handles().len() + 1, offsets).and_then(read_only)
         };
         Ok(self.offsets.get_or_try_init(py, make)?.clone_ref(py))
     }
 
     fn __repr__(&self) -> String {
-        format!("BatchMatchResult({} keys)", self.handles.len())
+        format!("BatchMatchResult({} keys)", self.handles().len())
     }
 
     fn __reduce__(&self) -> PyResult<()> {
@@ -191,12 +212,17 @@ impl BatchMatchResult {
 #[pyclass(frozen, module = "triradix.rust_impl")]
 pub struct InsertResult {
     end: End,
-    prefix_len: usize,
+    prefix_len: OnceLock<usize>,
 }
 
 impl InsertResult {
-    pub fn new(cache: &Bound<'_, RadixCache>, handle: Handle, prefix_len: usize) -> Self {
-        Self { end: End::new(cache, handle), prefix_len }
+    pub fn new(cache: &Bound<'_, RadixCache>) -> Self {
+        Self { end: End::new(cache), prefix_len: OnceLock::new() }
+    }
+
+    pub fn end(&self, inserted: Inserted) {
+        end(&self.end.handle, inserted.handle);
+        end(&self.prefix_len, inserted.prefix_len);
     }
 }
 
@@ -205,13 +231,13 @@ impl InsertResult {
     /// Units that were cached already, from the root.
     #[getter]
     fn prefix_len(&self) -> usize {
-        self.prefix_len
+        *ended(&self.prefix_len)
     }
 
     /// Units that are cached now: the key cut to whole pages, from the root.
     #[getter]
     fn length(&self) -> usize {
-        self.end.handle.depth()
+        self.end.handle().depth()
     }
 
     /// The last page of the key, or the root.
@@ -221,7 +247,7 @@ impl InsertResult {
     }
 
     fn __repr__(&self) -> String {
-        format!("InsertResult(prefix_len={}, length={})", self.prefix_len, self.length())
+        format!("InsertResult(prefix_len={}, length={})", self.prefix_len(), self.length())
     }
 
     fn __reduce__(&self) -> PyResult<()> {
@@ -236,13 +262,20 @@ impl InsertResult {
 /// What `evict` freed.
 #[pyclass(frozen, module = "triradix.rust_impl")]
 pub struct EvictResult {
-    num_tokens: usize,
-    indices: Py<Slots>,
+    num_tokens: OnceLock<usize>,
+    /// Until they are in the array.
+    slots: Mutex<Vec<i64>>,
+    indices: PyOnceLock<Py<Slots>>,
 }
 
 impl EvictResult {
-    pub fn new(py: Python<'_>, evicted: Evicted) -> Self {
-        Self { num_tokens: evicted.slots.len(), indices: PyArray1::from_vec(py, evicted.slots).unbind() }
+    pub fn new() -> Self {
+        Self { num_tokens: OnceLock::new(), slots: Mutex::new(Vec::new()), indices: PyOnceLock::new() }
+    }
+
+    pub fn end(&self, evicted: Evicted) {
+        end(&self.num_tokens, evicted.slots.len());
+        *self.slots.lock().unwrap_or_else(PoisonError::into_inner) = evicted.slots;
     }
 }
 
@@ -251,17 +284,33 @@ impl EvictResult {
     /// Units freed.
     #[getter]
     fn num_tokens(&self) -> usize {
-        self.num_tokens
+        *ended(&self.num_tokens)
     }
 
-    /// Their slots: page by page in the order of eviction, in token order within a page.
+    /// Their slots: page by page in the order of eviction, in token order within a page. Made on first use.
     #[getter]
-    fn indices(&self, py: Python<'_>) -> Py<Slots> {
-        self.indices.clone_ref(py)
+    fn indices(&self, py: Python<'_>) -> PyResult<Py<Slots>> {
+        if let Some(made) = self.indices.get(py) {
+            return Ok(made.clone_ref(py));
+        }
+        let make = || {
+            let fill = |elements: &mut [i64]| {
+                let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+                // Without slots another thread has made the array meanwhile, and this one is dropped.
+                if slots.len() == elements.len() {
+                    elements.copy_from_slice(&slots);
+                }
+                Ok(())
+            };
+            Ok::<_, PyErr>(filled(py, self.num_tokens(), fill)?.unbind())
+        };
+        let made = self.indices.get_or_try_init(py, make)?.clone_ref(py);
+        *self.slots.lock().unwrap_or_else(PoisonError::into_inner) = Vec::new();
+        Ok(made)
     }
 
     fn __repr__(&self) -> String {
-        format!("EvictResult(num_tokens={})", self.num_tokens)
+        format!("EvictResult(num_tokens={})", self.num_tokens())
     }
 
     fn __reduce__(&self) -> PyResult<()> {
@@ -273,15 +322,18 @@ impl EvictResult {
     }
 }
 
-fn read_only(py: Python<'_>, numbers: Vec<i64>) -> Py<Slots> {
-    let array = PyArray1::from_vec(py, numbers);
-    array.readwrite().make_nonwriteable();
-    array.unbind()
+/// The slots of a path from unit `from` on.
+pub fn path_slots<'py>(cache: &Bound<'py, RadixCache>, handle: &Handle, from: usize) -> PyResult<Bound<'py, Slots>> {
+    let py = cache.py();
+    filled(py, handle.depth().saturating_sub(from), |slots| {
+        let gathered = cache.get().tree.read(py, |tree| tree.path_indices(handle, from, slots))?;
+        gathered.map_err(|refusal| failure(py, refusal))
+    })
 }
 
-fn collect(count: usize, numbers: impl Iterator<Item = i64>) -> PyResult<Vec<i64>> {
-    let mut collected = Vec::new();
-    collected.try_reserve_exact(count).map_err(|error| no_memory(error.into()))?;
-    collected.extend(numbers);
-    Ok(collected)
+fn collected<'py>(py: Python<'py>, count: usize, numbers: impl Iterator<Item = usize>) -> PyResult<Bound<'py, Slots>> {
+    filled(py, count, |elements| {
+        elements.iter_mut().zip(numbers).for_each(|(element, number)| *element = number as i64);
+        Ok(())
+    })
 }

@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
 pub struct Shared {
+    pub shown: Py<PyAny>,
     pub as_int64: Py<PyAny>,
     pub as_count: Py<PyAny>,
     pub as_threads: Py<PyAny>,
@@ -16,6 +17,7 @@ pub struct Shared {
     pub block_stored: Py<PyAny>,
     pub block_removed: Py<PyAny>,
     pub all_blocks_cleared: Py<PyAny>,
+    pub numpy_item: Py<PyAny>,
     pub numpy_integer: Py<PyAny>,
     pub numpy_timedelta: Py<PyAny>,
     pub sequence: Py<PyAny>,
@@ -27,6 +29,7 @@ pub fn shared(py: Python<'_>) -> PyResult<&Shared> {
     SHARED.get_or_try_init(py, || {
         let from = |module: &str, name: &str| Ok::<_, PyErr>(py.import(module)?.getattr(name)?.unbind());
         Ok(Shared {
+            shown: from("triradix.arguments", "shown")?,
             as_int64: from("triradix.arguments", "as_int64")?,
             as_count: from("triradix.arguments", "as_count")?,
             as_threads: from("triradix.arguments", "as_threads")?,
@@ -39,6 +42,7 @@ pub fn shared(py: Python<'_>) -> PyResult<&Shared> {
             block_stored: from("triradix.events", "BlockStored")?,
             block_removed: from("triradix.events", "BlockRemoved")?,
             all_blocks_cleared: from("triradix.events", "AllBlocksCleared")?,
+            numpy_item: py.import("numpy")?.getattr("generic")?.getattr("item")?.unbind(),
             numpy_integer: from("numpy", "integer")?,
             numpy_timedelta: from("numpy", "timedelta64")?,
             sequence: from("collections.abc", "Sequence")?,

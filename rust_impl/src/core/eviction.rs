@@ -105,7 +105,11 @@ impl Tree {
         if !hashes.is_empty() {
             self.events.push_back(Event::Removed { hashes });
         }
-        self.compact_some();
+        if self.runs.len() == 0 && !slots.is_empty() {
+            self.release_memory();
+        } else {
+            self.compact_some();
+        }
         if slots.len() < wanted / 2 {
             slots.shrink_to_fit();
         }

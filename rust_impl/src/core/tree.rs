@@ -127,6 +127,18 @@ impl Tree {
         Ok(())
     }
 
+    /// Gives back what an empty tree does not need: else the most that it ever held would stay allocated. What names
+    /// or counts pages stays: clock, epoch, events and statistics. The touch log has been drained.
+    pub(super) fn release_memory(&mut self) {
+        (self.runs, self.marks, self.births) = (Slab::new(), Slab::new(), Slab::new());
+        (self.spaces, self.digests) = (Slab::new(), Slab::new());
+        self.spans = Spans::new(self.config.overlap(), self.config.limits.generation);
+        self.children = HashTable::new();
+        self.named_spaces = HashMap::with_hasher(RandomState::default());
+        self.ranked_spaces = Heap::new();
+        (self.run_positions, self.space_positions) = (Vec::new(), Vec::new());
+    }
+
     pub const fn total_size(&self) -> usize {
         self.total_units
     }

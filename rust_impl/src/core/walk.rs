@@ -118,21 +118,16 @@ impl Tree {
         }
     }
 
-    /// The slots of the path to that page from unit `from` on, appended to `slots`.
-    pub fn path_indices(&self, handle: &Handle, from: usize, slots: &mut Vec<i64>) -> Result<(), Failure> {
+    /// The slots of the path to that page from unit `from` on, into `slots`, which is as long as they are.
+    pub fn path_indices(&self, handle: &Handle, from: usize, slots: &mut [i64]) -> Result<(), Failure> {
         let at = self.locate(handle)?;
-        let Some((run, depth)) = at.filter(|&(_, depth)| from < depth) else { return Ok(()) };
-        let base = slots.len();
-        slots.try_reserve(depth - from).map_err(NoMemory::from)?;
-        slots.resize(base + depth - from, 0);
+        let Some((mut run, mut end)) = at.filter(|&(_, depth)| from < depth) else { return Ok(()) };
         // From the deep end up, each run's part to its place.
-        let mut run = run;
-        let mut end = depth;
         while end > from {
             let here = &self.runs[run];
             let begin = here.start.max(from);
             let part = &self.spans.slots(&here.window)[begin - here.start..end - here.start];
-            slots[base + begin - from..base + end - from].copy_from_slice(part);
+            slots[begin - from..end - from].copy_from_slice(part);
             end = here.start;
             run = here.parent;
         }

@@ -267,7 +267,7 @@ impl Lockstep {
         for known in self.known.clone() {
             let stale = self.is_stale(&known);
             let from = self.random.below(10);
-            let mut slots = Vec::new();
+            let mut slots = vec![0; known.handle.depth().saturating_sub(from)];
             let result = self.tree.path_indices(&known.handle, from, &mut slots);
             let hashes = self.tree.block_hashes(&known.handle);
             if stale {
