@@ -16,6 +16,25 @@ from .spaces cimport Forest
 from .tree cimport Handle, Place
 from .walk cimport gather
 
+cdef extern from *:
+    """
+    #ifdef __linux__
+    #include <stdint.h>
+    #include <sys/mman.h>
+    #endif
+    /* Ask for huge pages where there is much to be written for the first time, as NumPy does for its own memory. */
+    static inline void ask_huge_pages(char *memory, size_t size) {
+    #if defined(__linux__) && defined(MADV_HUGEPAGE)
+        size_t skipped = (4096 - (uintptr_t) memory % 4096) % 4096;
+        if (size >= 1 << 22) madvise(memory + skipped, size - skipped, MADV_HUGEPAGE);
+    #else
+        (void) memory;
+        (void) size;
+    #endif
+    }
+    """
+    void ask_huge_pages(char *, size_t) noexcept
+
 cnp.import_array()
 
 
@@ -34,6 +53,7 @@ cdef object new_read_only_array(int64_t size):
     cdef cnp.npy_intp length = size
     cdef bytes memory = PyBytes_FromStringAndSize(NULL, size * <int64_t> sizeof(int64_t))
     cdef cnp.ndarray array = cnp.PyArray_SimpleNewFromData(1, &length, cnp.NPY_INT64, PyBytes_AS_STRING(memory))
+    ask_huge_pages(PyBytes_AS_STRING(memory), size * sizeof(int64_t))
     cnp.PyArray_CLEARFLAGS(array, cnp.NPY_ARRAY_WRITEABLE)
     cnp.set_array_base(array, memory)
     return array
