@@ -12,7 +12,7 @@ use super::errors::{broken, failure, not_copied};
 use super::fork::detached;
 use super::nodes::Node;
 use super::objects::tuple;
-use crate::core::{Evicted, Failure, Handle, Inserted};
+use crate::core::{Evicted, Failure, Handle, Inserted, Tree};
 
 /// Found or inserted: the cache, where the call ended, and the node once it was asked for.
 struct End {
@@ -131,6 +131,12 @@ impl BatchMatchResult {
         ended::<Vec<Handle>>(&self.handles)
     }
 
+    fn refuse_stale(&self, py: Python<'_>) -> PyResult<()> {
+        let (tree, handles) = (&self.cache.get().tree, self.handles());
+        let alive = |tree: &Tree| handles.iter().try_for_each(|handle| tree.locate(handle).map(drop));
+        tree.read(py, alive)?.map_err(|refusal| failure(py, refusal))
+    }
+
     fn depths(&self) -> impl Iterator<Item = usize> {
         self.handles().iter().map(Handle::depth)
     }
@@ -185,6 +191,7 @@ impl BatchMatchResult {
     #[getter]
     fn offsets(&self, py: Python<'_>) -> PyResult<Py<Slots>> {
         let make = || {
+            self.refuse_stale(py)?;
             let ends = self.depths().scan(0, |end, depth| {
                 *end += depth;
                 Some(*end)
