@@ -7,6 +7,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -240,7 +241,9 @@ def test_batches_beside_other_threads(implementation: Implementation) -> None:
             if number < 2:
                 batch = cache.match_prefix_many(arrays, threads=2)
                 assert all(length % 4 == 0 and length <= 32 for length in batch.lengths.tolist())
-                assert len(batch.nodes) == 400 and batch.offsets[-1] == batch.lengths.sum()
+                assert [node.length for node in batch.nodes] == batch.lengths.tolist()
+                with suppress(StaleNodeError):  # evicted meanwhile
+                    assert batch.offsets[-1] == batch.lengths.sum()
             elif number == 2:
                 for key in keys[turn::5]:
                     cache.insert(key, key)
