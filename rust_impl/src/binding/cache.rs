@@ -374,16 +374,16 @@ impl RadixCache {
         Ok(())
     }
 
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let (stats, protected) = self.tree.read(py, |tree| (tree.stats(), tree.protected_size()))?;
-        Ok(format!(
-            "RadixCache(page_size={}, eviction_policy={:?}, bigram={}: {} tokens, {protected} of them locked, in {} nodes)",
-            shared(py)?.shown.bind(py).call1((&self.page_size,))?,
-            self.policy,
-            if self.config.bigram { "True" } else { "False" },
-            stats.total_tokens,
-            stats.nodes,
-        ))
+    fn __repr__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
+        let (stats, locked) = self.tree.read(py, |tree| (tree.stats(), tree.protected_size()))?;
+        let page_size = shared(py)?.shown.bind(py).call1((&self.page_size,))?;
+        let (policy, bigram) = (self.policy, if self.config.bigram { "True" } else { "False" });
+        let (tokens, nodes) = (stats.total_tokens, stats.nodes);
+        let shown = format!(
+            "RadixCache(page_size={page_size}, eviction_policy={policy:?}, bigram={bigram}: {tokens} tokens, \
+            {locked} of them locked, in {nodes} nodes)"
+        );
+        text(py, &shown)
     }
 
     fn __reduce__(&self) -> PyResult<()> {

@@ -4,10 +4,12 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 
 use super::arguments::shown_namespace;
 use super::cache::RadixCache;
 use super::errors::{failure, not_copied};
+use super::objects::text;
 use super::shared::shared;
 use crate::core::Handle;
 
@@ -61,13 +63,13 @@ impl Node {
         hasher.finish()
     }
 
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+    fn __repr__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
         let stale = if self.refuse_stale(py).is_err() { ", stale" } else { "" };
         let space = match self.handle.namespace() {
             None => String::new(),
             name => format!(", extra_key={}", shown_namespace(py, name)?.repr()?),
         };
-        Ok(format!("Node(length={}{space}{stale})", self.handle.depth()))
+        text(py, &format!("Node(length={}{space}{stale})", self.handle.depth()))
     }
 
     fn __reduce__(&self) -> PyResult<()> {

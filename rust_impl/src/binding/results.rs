@@ -4,14 +4,14 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyString, PyTuple};
 
 use super::arrays::{Slots, filled, read_only};
 use super::cache::RadixCache;
 use super::errors::{broken, failure, not_copied};
 use super::fork::detached;
 use super::nodes::Node;
-use super::objects::tuple;
+use super::objects::{text, tuple};
 use crate::core::{Evicted, Failure, Handle, Inserted, Tree};
 
 /// Found or inserted: the cache, where the call ended, and the node once it was asked for.
@@ -87,8 +87,8 @@ impl MatchResult {
         Ok(self.indices.get_or_try_init(py, make)?.clone_ref(py))
     }
 
-    fn __repr__(&self) -> String {
-        format!("MatchResult(length={})", self.length())
+    fn __repr__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
+        text(py, &format!("MatchResult(length={})", self.length()))
     }
 
     fn __reduce__(&self) -> PyResult<()> {
@@ -202,8 +202,8 @@ impl BatchMatchResult {
         Ok(self.offsets.get_or_try_init(py, make)?.clone_ref(py))
     }
 
-    fn __repr__(&self) -> String {
-        format!("BatchMatchResult({} keys)", self.handles().len())
+    fn __repr__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
+        text(py, &format!("BatchMatchResult({} keys)", self.handles().len()))
     }
 
     fn __reduce__(&self) -> PyResult<()> {
@@ -253,8 +253,8 @@ impl InsertResult {
         self.end.node(py)
     }
 
-    fn __repr__(&self) -> String {
-        format!("InsertResult(prefix_len={}, length={})", self.prefix_len(), self.length())
+    fn __repr__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
+        text(py, &format!("InsertResult(prefix_len={}, length={})", self.prefix_len(), self.length()))
     }
 
     fn __reduce__(&self) -> PyResult<()> {
@@ -316,8 +316,8 @@ impl EvictResult {
         Ok(made)
     }
 
-    fn __repr__(&self) -> String {
-        format!("EvictResult(num_tokens={})", self.num_tokens())
+    fn __repr__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
+        text(py, &format!("EvictResult(num_tokens={})", self.num_tokens()))
     }
 
     fn __reduce__(&self) -> PyResult<()> {
