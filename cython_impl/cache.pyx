@@ -352,7 +352,7 @@ cdef class RadixCache:
         )
 
     def __reduce__(self):
-        raise TypeError("a RadixCache can be neither copied nor pickled")
+        raise TypeError("RadixCache objects can be neither copied nor pickled")
 
     # Nodes.
 

@@ -91,7 +91,7 @@ cdef object cannot_be_made(object result):
 
 
 def _no_copy(self):
-    raise TypeError(f"a {type(self).__name__} can be neither copied nor pickled")
+    raise TypeError(f"{type(self).__name__} objects can be neither copied nor pickled")
 
 
 @cython.final
@@ -141,9 +141,13 @@ cdef class Node:
         return hash((self.handle.creation, self.handle.length, self.name))
 
     def __repr__(self):
-        namespace = "" if self.name is None else f" of namespace {self.name!r}"
-        page = "root" if self.handle.length == 0 else f"unit {self.handle.length}"
-        return f"<Node: {page}{namespace}>"
+        namespace = "" if self.name is None else f", extra_key={self.name!r}"
+        try:
+            self.is_root
+            stale = ""
+        except StaleNodeError:
+            stale = ", stale"
+        return f"Node(length={self.handle.length}{namespace}{stale})"
 
     __reduce__ = _no_copy
 
@@ -182,7 +186,7 @@ cdef class MatchResult:
         return self.cached_indices
 
     def __repr__(self):
-        return f"<MatchResult: length {self.handle.length}>"
+        return f"MatchResult(length={self.handle.length})"
 
     __reduce__ = _no_copy
 
@@ -265,7 +269,7 @@ cdef class BatchMatchResult:
         return None if self.names is None else self.names[i]
 
     def __repr__(self):
-        return f"<BatchMatchResult: {self.count} keys>"
+        return f"BatchMatchResult({self.count} keys)"
 
     __reduce__ = _no_copy
 
@@ -300,7 +304,7 @@ cdef class InsertResult:
         return self.cached_node
 
     def __repr__(self):
-        return f"<InsertResult: prefix_len {self.prefix}, length {self.handle.length}>"
+        return f"InsertResult(prefix_len={self.prefix}, length={self.handle.length})"
 
     __reduce__ = _no_copy
 
@@ -325,7 +329,7 @@ cdef class EvictResult:
         return self.slots
 
     def __repr__(self):
-        return f"<EvictResult: {self.freed} units>"
+        return f"EvictResult(num_tokens={self.freed})"
 
     __reduce__ = _no_copy
 

@@ -207,7 +207,7 @@ class RadixCache:
         return f"<RadixCache {config}: {self._tree.counts.total} units>"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise TypeError("a RadixCache can be neither copied nor pickled")
+        raise TypeError("RadixCache objects can be neither copied nor pickled")
 
     # What runs alone
 

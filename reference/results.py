@@ -28,7 +28,7 @@ class _NoCopies:
     __slots__ = ()
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise TypeError(f"a {type(self).__name__} can be neither copied nor pickled")
+        raise TypeError(f"{type(self).__name__} objects can be neither copied nor pickled")
 
 
 class Node(_NoCopies, results.Node):
@@ -74,12 +74,13 @@ class Node(_NoCopies, results.Node):
         return hash((self._birth and self._birth.creation, self._length, self._namespace))
 
     def __repr__(self) -> str:
+        namespace = "" if self._namespace == DEFAULT_NAMESPACE else f", extra_key={self._namespace!r}"
         stale = ""
         try:
             self._cache._refuse_stale(self)
         except StaleNodeError:
             stale = ", stale"
-        return f"Node(length={self._length}, extra_key={self._namespace!r}{stale})"
+        return f"Node(length={self._length}{namespace}{stale})"
 
 
 class MatchResult(_NoCopies, results.MatchResult):

@@ -67,7 +67,7 @@ class Unique:
     """Neither copied nor pickled."""
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise TypeError(f"a {type(self).__name__} can be neither copied nor pickled")
+        raise TypeError(f"{type(self).__name__} objects can be neither copied nor pickled")
 
     def __copy__(self) -> NoReturn:
         self.__reduce_ex__(0)

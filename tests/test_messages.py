@@ -95,8 +95,8 @@ CALLS = {
         lambda c, n, o: c.match_prefix([9, 4], start=n),
         "with bigram, a key below a node must begin with the node's last token, 3",
     ),
-    "copy": (lambda c, n, o: copy.copy(c), "a RadixCache can be neither copied nor pickled"),
-    "copy of a node": (lambda c, n, o: copy.copy(n), "a Node can be neither copied nor pickled"),
+    "copy": (lambda c, n, o: copy.copy(c), "RadixCache objects can be neither copied nor pickled"),
+    "copy of a node": (lambda c, n, o: copy.copy(n), "Node objects can be neither copied nor pickled"),
 }
 
 
@@ -119,3 +119,21 @@ def test_message_of_a_stale_node(own_implementation: str) -> None:
         with pytest.raises(LookupError) as caught:
             cache.inc_lock_ref(node)
         assert str(caught.value) == "this node is stale: its page was evicted, or the cache was reset"
+
+
+def test_what_results_say_of_themselves(own_implementation: str) -> None:
+    cache = triradix.create(own_implementation)
+    inserted = cache.insert([1, 2], [1, 2], ("a", None))
+    match = cache.match_prefix([1, 5], "a")
+    root = cache.match_prefix([7]).node
+    shown = [inserted, match, cache.match_prefix_many([[1], [2]]), inserted.node, root]
+    assert [repr(one) for one in shown] == [
+        "InsertResult(prefix_len=0, length=2)",
+        "MatchResult(length=1)",
+        "BatchMatchResult(2 keys)",
+        "Node(length=2, extra_key=('a', None))",
+        "Node(length=0)",
+    ]
+    assert repr(cache.evict(1)) == "EvictResult(num_tokens=1)"
+    assert repr(inserted.node) == "Node(length=2, extra_key=('a', None), stale)"
+    assert repr(match.node) == "Node(length=1, extra_key=('a', None))"

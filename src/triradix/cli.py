@@ -16,7 +16,7 @@ from triradix.config import POLICIES
 
 _REPLAY_NOTES = """\
 The ideal hit rate of a Mooncake trace (every request alone, nothing evicted, prompts only) is what
-  triradix replay --trace FILE --capacity unbounded --concurrency 1 --no-output --page-size 1
+  triradix replay --trace FILE --capacity unbounded --concurrency 1 --no-output-tokens --page-size 1
 reports; the report also shows it, computed from the trace's ids, beside every other run."""
 
 

@@ -21,7 +21,7 @@ _BYTE_ORDERS = "@=<>!"
 Tokens = npt.NDArray[np.uint32]
 Slots = npt.NDArray[np.int64]
 Key = Union["PrefixKey", list[Any], tuple[Any, ...], bytes, bytearray, memoryview, "array[Any]", npt.NDArray[Any]]
-"""The forms of a key (the protocol, section 3). Other one-dimensional integer buffers work too."""
+"""The forms of a key (docs/FINE_PRINT.md). Other one-dimensional integer buffers work too."""
 
 
 class PrefixKey:

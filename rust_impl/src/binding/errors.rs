@@ -66,5 +66,5 @@ pub fn at_element(py: Python<'_>, error: PyErr, name: &str, index: usize) -> PyE
 
 /// For `__reduce_ex__`, which `copy` and `pickle` end in, and `__reduce__`.
 pub fn not_copied(what: &str) -> PyErr {
-    PyTypeError::new_err(format!("a {what} can be neither copied nor pickled"))
+    PyTypeError::new_err(format!("{what} objects can be neither copied nor pickled"))
 }

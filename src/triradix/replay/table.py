@@ -48,7 +48,7 @@ def table_rows(report: Report) -> list[tuple[str, str, list[str], bool]]:
     rows.append(("GC pauses", "count", [f"{each['gc']['pauses']:,}" for each in costs], False))
     rows.append(("", "total", [duration_text(each["gc"]["total_ms"] * 1000) for each in costs], False))
     rows.append(("", "max", [duration_text(each["gc"]["max_ms"] * 1000) for each in costs], True))
-    rows.append(("preempted", "times", [f"{each['preempted']:,}" for each in costs], True))
+    rows.append(("lost the core", "times", [f"{each['preempted']:,}" for each in costs], True))
     rows.append(("RSS", "peak", [bytes_text(each["peak_rss"]) for each in costs], False))
     rows.append(("", "at start", [bytes_text(each["rss_before"]) for each in costs], False))
     rows.append(("", "the tree's", [bytes_text(each["stats"]["memory_bytes"]) for each in costs], True))
