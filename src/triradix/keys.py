@@ -109,7 +109,7 @@ class _Storage:
 
     def __init__(self, capacity: int) -> None:
         self.tokens: Tokens = np.empty(capacity, np.uint32)
-        self.shown: Tokens = np.asarray(memoryview(self.tokens).toreadonly())
+        self.shown: Tokens = np.asarray(self.tokens.data.toreadonly())
         """The same memory; no view of it can be made writable."""
         self._used = 0
         self._lock = threading.Lock()
