@@ -162,10 +162,12 @@ class Tree:
             self.offer(run)
 
     def take_apart(self) -> None:
-        """Cut every tie of a tree that is given up, so that handles to its pages do not keep it. O(runs)."""
-        for run in self.runs():
+        """Cut every tie of a tree that is given up: handles to its pages do not keep it, and its runs go one by one,
+        not each inside the one above. O(runs).
+        """
+        for run in list(self.runs()):
             for mark in run.marks:
                 mark.birth.anchor = None
-            run.parent, run.marks = None, []
+            run.parent, run.children, run.marks = None, {}, []
         self.spaces.clear()
         self.queue.clear()

@@ -170,7 +170,7 @@ def test_numbers_in_all_their_types(implementation: Implementation) -> None:
     assert cache.match_prefix_many([[1]], threads=np.int32(2)).lengths.tolist() == [1]
     assert cache.evict(np.int64(1)).num_tokens == 1
     assert cache.evict_namespace(None, Own(1)).num_tokens == 1
-    for wrong in (1.0, "1", True, np.True_, np.float32(1), [1], np.array(1), np.timedelta64(1)):
+    for wrong in (1.0, "1", True, np.True_, np.float32(1), [1], np.array(1), np.timedelta64(1, "s")):
         for call in (
             lambda wrong=wrong: cache.evict(wrong),
             lambda wrong=wrong: cache.evict_namespace(None, wrong),

@@ -158,7 +158,7 @@ REFUSED_FORMS: dict[str, Any] = {
     "only __index__": [OnlyIndex(), 1],
     "numpy bool": [np.True_, 1],
     "numpy float": [np.float64(1), 1],
-    "numpy timedelta": [1, np.timedelta64(1)],
+    "numpy timedelta": [1, np.timedelta64(1, "s")],
     "numpy array inside": [np.array(1), 1],
     "bool array": np.array([True, False]),
     "empty bool array": np.empty(0, bool),
