@@ -177,7 +177,7 @@ REFUSED_FORMS: dict[str, Any] = {
     "no rows": np.zeros((2, 0), np.int64),
     "array of floats": array.array("d", [1, 2]),
     "empty array of floats": array.array("f"),
-    "array of characters": array.array("u", "ab"),
+    "array of characters": array.array("w" if sys.version_info >= (3, 13) else "u", "ab"),
     "char view": memoryview(b"ab").cast("c"),
     "bool view": memoryview(b"\0\1").cast("?"),
     "empty bool view": memoryview(b"").cast("?"),
