@@ -20,12 +20,13 @@ PACKAGES := src/triradix reference cython_impl rust_impl
 # The other modules of the Cython tree have no Python names of their own.
 STUBBED := triradix.cython_impl.cache triradix.cython_impl.results _triradix_rust
 TYPED := -p triradix -p profiles -p asv_benchmarks
-CYTHON_SOURCES := setup.py pyproject.toml $(wildcard cython_impl/*.pyx cython_impl/*.pxd cython_impl/*.pxi cython_impl/*.h)
+CYTHON_SOURCES := setup.py pyproject.toml $(wildcard src/triradix/compare/*.pyx \
+	cython_impl/*.pyx cython_impl/*.pxd cython_impl/*.pxi cython_impl/*.h)
 RUST_SOURCES := $(wildcard rust_impl/Cargo.toml rust_impl/Cargo.lock rust_impl/pyproject.toml rust_impl/*.pyi) \
 	$(shell find rust_impl/src rust_impl/build.rs -type f 2>/dev/null)
 
-.PHONY: help setup build replay test test-thorough cargo-test mutants lint lint-python lint-cython lint-rust types \
-	format hooks bench bench-publish profile clean FORCE
+.PHONY: help setup build replay compare peers test test-thorough cargo-test mutants lint lint-python lint-cython \
+	lint-rust types format hooks bench bench-publish profile site site-pictures browser-test clean FORCE
 
 help: ## Say what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | while IFS='	' read -r name what; do \
@@ -67,6 +68,12 @@ $(STAMPS)/rust: $(RUST_SOURCES) $(STAMPS)/tools | $(STAMPS)/cython
 
 replay: build ## Run the main job; ARGS="--trace FILE --capacity 500000" and so on are passed on
 	$(BIN)/triradix replay $(ARGS)
+
+compare: build ## Measure beside SGLang and Dynamo (their 6 GB go into .peers); ARGS="--quick --peers none" and so on
+	$(BIN)/triradix compare --peers .peers $(ARGS)
+
+peers: build ## Only install SGLang and Dynamo into .peers (`make compare` does that too)
+	$(BIN)/python -m triradix.compare.peers
 
 test: build ## Pass the tests of all three implementations; ARGS are passed to pytest
 	$(BIN)/python -m pytest -n auto $(ARGS)
@@ -120,5 +127,5 @@ profile: build ## Record who holds the GIL in each implementation: out/profiles
 
 clean: ## Remove everything that was made, .venv too
 	rm -rf $(VENV) build dist out .asv .hypothesis .mypy_cache .pytest_cache .ruff_cache *.egg-info
-	rm -f cython_impl/*.c cython_impl/*.so
+	rm -f cython_impl/*.c cython_impl/*.so src/triradix/compare/*.c src/triradix/compare/*.so
 	rm -rf rust_impl/target

@@ -1,4 +1,7 @@
-"""The compiled modules of the Cython tree: one for each .pyx file. Everything else is in pyproject.toml."""
+"""The compiled modules: one for each .pyx file of the Cython tree, and the floor of `triradix compare`.
+
+Everything else is in pyproject.toml.
+"""
 
 import shutil
 from pathlib import Path
@@ -25,18 +28,26 @@ def declarations() -> str:
     return str(root)
 
 
+# What `triradix compare` holds its figures against; no part of a tree.
+FLOOR = Extension(
+    "triradix.compare.floor", ["src/triradix/compare/floor.pyx"], extra_compile_args=["-O3", "-fno-strict-aliasing"]
+)
+
 setup(
     ext_modules=cythonize(
         [
-            Extension(
-                f"triradix.cython_impl.{path.stem}",
-                [str(path)],
-                depends=[str(path), *map(str, DECLARATIONS)],  # so that a source distribution has them
-                include_dirs=[np.get_include()],
-                define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
-                extra_compile_args=FLAGS,
-            )
-            for path in SOURCES
+            FLOOR,
+            *(
+                Extension(
+                    f"triradix.cython_impl.{path.stem}",
+                    [str(path)],
+                    depends=[str(path), *map(str, DECLARATIONS)],  # so that a source distribution has them
+                    include_dirs=[np.get_include()],
+                    define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
+                    extra_compile_args=FLAGS,
+                )
+                for path in SOURCES
+            ),
         ],
         include_path=[declarations()],
         nthreads=2,

@@ -1,6 +1,6 @@
-"""The command line. ``triradix replay`` is the main job; see `triradix.replay`.
+"""The command line: ``triradix replay``, the main job (`triradix.replay`), and ``compare`` (`triradix.compare`).
 
-Exit codes: 0 done; 1 a replay failed, or the implementations disagree; 2 the arguments or the trace cannot be used.
+Exit codes: 0 done; 1 a run failed, or the implementations disagree; 2 the arguments or the trace cannot be used.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import triradix
+from triradix.compare.command import add_parser, compare
 from triradix.config import POLICIES
 
 _REPLAY_NOTES = """\
@@ -27,9 +28,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.print_help()
         return 0
     try:
-        return _replay(options)
+        return compare(options) if options.command == "compare" else _replay(options)
     except KeyboardInterrupt:
-        print("triradix replay: stopped", file=sys.stderr)
+        print(f"triradix {options.command}: stopped", file=sys.stderr)
         return 130
 
 
@@ -90,6 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     replay.add_argument(
         "--html", type=Path, default=Path("out/replay.html"), metavar="PATH", help="(default: %(default)s)"
     )
+    add_parser(commands)
     return parser
 
 

@@ -1,0 +1,137 @@
+"""What a row asks of a prefix cache, and how a call is timed.
+
+Every system is timed by the same loop, compiled with its own call written out in it, as `timeit` does: no Python
+function of ours stands between the clock and the system.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from itertools import repeat
+from time import perf_counter_ns
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+Tokens = npt.NDArray[np.int64]
+Node = Any
+
+
+class CannotDo(Exception):
+    """This system does not offer what the row measures; the message says what it lacks."""
+
+
+class Adapter:
+    """One cache of a system, behind the few calls that the rows make.
+
+    ``calls`` are statements, by name, over the names of ``names()`` and the loop's own: those that are timed. A pair
+    adds the statement that is no part of the call, such as keeping its result; its time is subtracted.
+    """
+
+    calls: ClassVar[dict[str, str | tuple[str, str]]]
+    version: ClassVar[str] = ""
+
+    @classmethod
+    def prepare(cls) -> None:
+        """Import what the system needs, and set ``version``. ImportError says what is missing."""
+
+    def __init__(self, page_size: int = 1) -> None:
+        self.page_size = page_size
+
+    def names(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def key(self, tokens: Tokens) -> Any:
+        """The tokens as an engine holds them already."""
+        key = array("q")
+        key.frombytes(np.ascontiguousarray(tokens, np.int64).tobytes())
+        return key
+
+    def key_u32(self, tokens: Tokens) -> Any:
+        """The same in 32 bits, where the system takes that; else its usual key."""
+        return self.key(tokens)
+
+    def prefix_key(self, tokens: Tokens) -> Any:
+        """The key of a request that waits and is matched again; the usual key where there is no other."""
+        return self.key(tokens)
+
+    def values(self, slots: Tokens) -> Any:
+        """Slots in the form that ``insert`` takes without a conversion."""
+        raise NotImplementedError
+
+    def match(self, key: Any) -> tuple[int, Node]:
+        raise NotImplementedError
+
+    def insert(self, key: Any, values: Any) -> int:
+        """The tokens that were cached already."""
+        raise NotImplementedError
+
+    def slots(self, key: Any) -> list[int]:
+        """The slots of the key's cached prefix."""
+        raise NotImplementedError
+
+    def evict(self, tokens: int) -> int:
+        """How many went."""
+        raise NotImplementedError
+
+    def loop(self, call: str, target: str = "key") -> Loop:
+        """The timed loop of one of ``calls``; ``target`` names an item, or its parts."""
+        found = self.calls.get(call)
+        if found is None:
+            raise CannotDo(f"has no {call}")
+        statement, beside = (found, "pass") if isinstance(found, str) else found
+        return Loop(target, statement, beside, self.names())
+
+
+class Loop:
+    """A loop over items with one statement in it. Calling it gives ns an item, without what the loop itself takes."""
+
+    def __init__(self, target: str, statement: str, beside: str, names: dict[str, Any]) -> None:
+        self.kept: list[Any] = []
+        names = {**names, "keep": self.kept.append, "repeat": repeat}
+        self._timed = _compiled(target, statement, names)
+        self._beside = _compiled(target, beside, names)
+        self._overhead: float | None = None
+
+    def __call__(self, items: Sequence[Any], times: int = 1) -> float:
+        if self._overhead is None:
+            self._overhead = self._measure_overhead(items)
+        self.kept.clear()
+        elapsed = _elapsed(self._timed, items, times)
+        return max(0.0, elapsed / (len(items) * times) - self._overhead)
+
+    def times_for(self, items: Sequence[Any], round_ns: int) -> int:
+        """How often to go through the items for a round of about that long. Goes through them at least once."""
+        times, elapsed = 1, _elapsed(self._timed, items, 1)
+        while elapsed < round_ns / 4:
+            times *= 2
+            self.kept.clear()
+            elapsed = _elapsed(self._timed, items, times)
+        self.kept.clear()
+        return max(1, round(times * round_ns / elapsed))
+
+    def _measure_overhead(self, items: Sequence[Any]) -> float:
+        """ns an item of the loop without the call: the least of five, so that nothing else is subtracted."""
+        times = max(1, 20_000 // len(items))
+        found = []
+        for _ in range(5):
+            self.kept.clear()
+            found.append(_elapsed(self._beside, items, times))
+        return min(found) / (len(items) * times)
+
+
+def _compiled(target: str, statement: str, names: dict[str, Any]) -> Any:
+    # `names` as parameters: a local is found faster than a global, for every system alike.
+    source = f"def run(items, times, {', '.join(f'{name}={name}' for name in names)}):\n"
+    source += f"    for _ in repeat(None, times):\n        for {target} in items:\n            {statement}\n"
+    scope = dict(names)
+    exec(source, scope)
+    return scope["run"]
+
+
+def _elapsed(run: Any, items: Sequence[Any], times: int) -> int:
+    began = perf_counter_ns()
+    run(items, times)
+    return perf_counter_ns() - began

@@ -1,0 +1,141 @@
+"""``triradix compare``: its arguments, and what it does with them."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from pathlib import Path
+
+from triradix.compare.systems import SYSTEMS, System
+
+_NOTES = """\
+The peers (SGLang 0.5.23 and NVIDIA Dynamo) live in an environment of their own, --peers FOLDER: it is made if it is not
+there, which downloads about 2 GB and takes about 6 GB of disk. FOLDER/venv is a Python environment with torch, numpy,
+msgspec, pyzmq, pydantic and ai-dynamo-runtime, FOLDER/sgl the unpacked wheel of SGLang; links to either will do.
+Exit codes: 0 done, whatever the figures say; 1 ours answered differently, or failed; 2 the arguments cannot be used."""
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    names = ",".join(system.name for system in SYSTEMS)
+    parser = commands.add_parser(
+        "compare",
+        help="measure the implementations beside SGLang's trees and NVIDIA Dynamo's",
+        description="Measure the implementations beside SGLang's trees and NVIDIA Dynamo's, in turns in one run.",
+        epilog=_NOTES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--quick", action="store_true", help="smaller, fewer rounds: under 3 minutes instead of 25")
+    parser.add_argument("--rows", default="*", metavar="PATTERNS", help="such as 'hot*,evict' (default: all)")
+    parser.add_argument("--systems", type=_systems, default=SYSTEMS, metavar="NAMES", help=f"of {names}")
+    parser.add_argument(
+        "--peers",
+        metavar="FOLDER",
+        help="where the peers are, or none; made if named and not there (default: .peers, if it is there)",
+    )
+    parser.add_argument("--rounds", type=_rounds, metavar="N", help="(default: 15, quick 5)")
+    parser.add_argument("--seed", type=_seed, default=0, metavar="N", help="of the keys (default: 0)")
+    parser.add_argument("--json", type=Path, default=Path("out/compare.json"), metavar="PATH", help="(%(default)s)")
+    parser.add_argument("--html", type=Path, default=Path("out/compare.html"), metavar="PATH", help="(%(default)s)")
+
+
+def _systems(text: str) -> tuple[System, ...]:
+    known = {system.name: system for system in SYSTEMS}
+    names = text.split(",")
+    for name in names:
+        if name not in known:
+            raise argparse.ArgumentTypeError(f"no system is called {name!r}; there are: {', '.join(known)}")
+    return tuple(system for system in SYSTEMS if system.name in names)
+
+
+def _rounds(text: str) -> int:
+    return _number(text, 1, 10_000)
+
+
+def _seed(text: str) -> int:
+    return _number(text, 0, 2**62)
+
+
+def _number(text: str, low: int, high: int) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an integer") from None
+    if not low <= number <= high:
+        raise argparse.ArgumentTypeError(f"{text} is not one of {low} … {high}")
+    return number
+
+
+def compare(options: argparse.Namespace) -> int:
+    from dataclasses import replace
+
+    from rich.console import Console
+
+    from triradix.compare.driver import run
+    from triradix.compare.peers import PeersError, find_or_make
+    from triradix.compare.report import make_report, write_json
+    from triradix.compare.row import FULL, QUICK
+    from triradix.compare.rows import choose, make_works
+    from triradix.compare.table import print_table
+
+    scale = QUICK if options.quick else FULL
+    if options.rounds is not None:
+        scale = replace(scale, rounds=options.rounds)
+    try:
+        works = choose(make_works(scale), options.rows.split(","))
+    except ValueError as error:
+        return _refuse(str(error))
+    if options.json.resolve() == options.html.resolve():
+        return _refuse(f"--json and --html both name {options.json}")
+    for path in (options.json, options.html):
+        # Now rather than after the run.
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            return _refuse(f"{error.filename} cannot be made: {error.strerror}")
+        if path.is_dir():
+            return _refuse(f"{path} cannot be written: it is a folder")
+    peers, reason = None, "not installed"
+    if any(not system.ours for system in options.systems):
+        try:
+            peers = find_or_make(options.peers)
+        except PeersError as error:
+            reason = f"not installed: {error}"
+            print(f"triradix compare: no peers: {error}", file=sys.stderr)
+    result = run(
+        works,
+        options.systems,
+        scale,
+        seed=options.seed,
+        peers=peers,
+        not_installed=reason,
+        watch=lambda title, number, total: print(f"{number + 1}/{total} {title}", file=sys.stderr, flush=True),
+    )
+    for system in options.systems:
+        if system.name in result.missing and peers is not None:
+            print(f"triradix compare: {system.label} is left out: {result.missing[system.name]}", file=sys.stderr)
+    report = make_report(works, options.systems, scale, result, _command(options))
+    print_table(report, Console())
+    try:
+        for path, text in ((options.json, write_json(report)),):
+            path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        return _refuse(f"{path} cannot be written: {error.strerror}")
+    print(f"{options.json} written")
+    return 0
+
+
+def _refuse(sentence: str) -> int:
+    print(f"triradix compare: error: {sentence}", file=sys.stderr)
+    return 2
+
+
+def _command(options: argparse.Namespace) -> str:
+    words = ["triradix", "compare"] + (["--quick"] if options.quick else [])
+    if options.rows != "*":
+        words += ["--rows", options.rows]
+    if options.systems != SYSTEMS:
+        words += ["--systems", ",".join(system.name for system in options.systems)]
+    if options.rounds is not None:
+        words += ["--rounds", str(options.rounds)]
+    return shlex.join([*words, "--seed", str(options.seed)])

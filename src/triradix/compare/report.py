@@ -1,0 +1,188 @@
+"""From rounds to one plain mapping: what the terminal, the JSON file and the page show.
+
+A cell's ``ratio`` is its figure ÷ that of ``versus``, paired round by round. ``quotient`` is the figure ÷ the floor.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import triradix
+from triradix.compare.driver import Measured, Run
+from triradix.compare.row import Bar, Row, Scale, Work
+from triradix.compare.statistics import paired_ratio, quartiles
+from triradix.compare.systems import System
+from triradix.replay.report import _machine
+
+Report = dict[str, Any]
+
+PEER = {"rust": "sglang-rust-raw", "cython": "rust", "reference": "sglang-py"}
+"""What a figure of ours stands beside, where no bar says otherwise."""
+FLOOR_TIMES, FLOOR_PLUS_NS = 1.35, 150.0
+NANOSECONDS = {"ns": 1.0, "µs": 1e3, "ms": 1e6}
+
+
+def make_report(works: Sequence[Work], systems: Sequence[System], scale: Scale, run: Run, command: str) -> Report:
+    labels = {system.name: system.label for system in systems}
+    return {
+        "schema": 1,
+        "made": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "commit": _commit(),
+        "triradix": triradix.__version__,
+        "command": command,
+        "quick": scale.name == "quick",
+        "rounds": scale.rounds,
+        "pinned": run.pinned,
+        "machine": _machine(),
+        "systems": [
+            {
+                "name": system.name,
+                "label": system.label,
+                "version": run.versions.get(system.name, ""),
+                "ours": system.ours,
+                "missing": run.missing.get(system.name),
+            }
+            for system in systems
+        ],
+        "floor_missing": run.missing.get("floor"),
+        "rows": [_row(row, run.rows[row.name], systems, labels) for work in works for row in work.rows],
+    }
+
+
+def write_json(report: Report) -> str:
+    return json.dumps(report, indent=1, ensure_ascii=False) + "\n"
+
+
+def _row(row: Row, measured: Measured, systems: Sequence[System], labels: dict[str, str]) -> dict[str, Any]:
+    bar = row.bars[0] if row.bars else None
+    floor = (
+        quartiles(measured.floor)[1] / (1.0 if row.unit == "ns" else NANOSECONDS[row.unit]) if measured.floor else None
+    )
+    cells, lost = {}, []
+    for system in systems:
+        if system.name in measured.rounds:
+            cells[system.name], sentences = _cell(row, system, measured, floor, labels)
+            lost += sentences
+        elif system.name in measured.missing:
+            cells[system.name] = {**_EMPTY, "missing": measured.missing[system.name]}
+    return {
+        "name": row.name,
+        "title": row.title,
+        "section": row.section,
+        "unit": row.unit,
+        "lower_is_better": row.lower_is_better,
+        "parameters": row.parameters,
+        "bar": bar and {"system": bar.system, "versus": bar.versus, "ratio": bar.limit, "text": bar.text},
+        "floor": floor,
+        "cells": cells,
+        "lost": lost,
+    }
+
+
+_EMPTY: dict[str, Any] = {
+    "median": None,
+    "q1": None,
+    "q3": None,
+    "rounds": [],
+    "ratio": None,
+    "quotient": None,
+    "within_floor": None,
+    "met": None,
+    "missing": None,
+}
+
+
+def _cell(
+    row: Row, system: System, measured: Measured, floor: float | None, labels: dict[str, str]
+) -> tuple[dict[str, Any], list[str]]:
+    rounds = measured.rounds[system.name]
+    q1, median, q3 = quartiles(rounds)
+    cell = {**_EMPTY, "median": median, "q1": q1, "q3": q3, "rounds": rounds}
+    if not system.ours:
+        return cell, []
+    lost = []
+    verdicts = []
+    for bar in (bar for bar in row.bars if bar.system == system.name):
+        found = _verdict(row, bar, median, measured, labels)
+        if found is not None:
+            verdicts.append(found)
+            lost += [found] if found else []
+    versus = next((bar.versus for bar in row.bars if bar.system == system.name), PEER.get(system.name))
+    if versus in measured.rounds:
+        ratio, low, high = paired_ratio(rounds, measured.rounds[versus])
+        cell["ratio"] = {"versus": versus, "median": ratio, "low": low, "high": high}
+    if floor:
+        cell["quotient"] = median / floor
+        if system.name in ("rust", "cython"):
+            limit = FLOOR_TIMES * floor + FLOOR_PLUS_NS / NANOSECONDS[row.unit]
+            cell["within_floor"] = median <= limit
+            if median > limit:
+                lost.append(
+                    f"{system.label} takes {number(median)} {row.unit}, more than {number(limit)}: "
+                    f"{FLOOR_TIMES} × the floor of {number(floor)} + {FLOOR_PLUS_NS:.0f} ns"
+                )
+    cell["met"] = not any(verdicts) if verdicts else None
+    lost += _behind_peers(row, system, measured, labels)
+    return cell, lost
+
+
+def _verdict(row: Row, bar: Bar, median: float, measured: Measured, labels: dict[str, str]) -> str | None:
+    """Empty if the bar is met, None if it cannot be judged, else what is wrong."""
+    who = labels[bar.system]
+    if bar.versus is None:
+        met = median >= bar.limit if bar.at_least else median <= bar.limit
+        return "" if met else f"{who}: {number(median)} {row.unit}; the bar: {bar.text}"
+    if bar.versus not in measured.rounds:
+        return None
+    rounds, theirs = measured.rounds[bar.system], measured.rounds[bar.versus]
+    ratio, low, high = paired_ratio(rounds, theirs)
+    slack = bar.slack is not None and median - quartiles(theirs)[1] <= bar.slack
+    if ratio <= bar.limit or slack:
+        return ""
+    found = f"{ratio_text(ratio)} ({ratio_text(low)}–{ratio_text(high)})"
+    return f"{who} takes {found} × {labels[bar.versus]}; the bar: {bar.text}"
+
+
+def _behind_peers(row: Row, system: System, measured: Measured, labels: dict[str, str]) -> list[str]:
+    """A peer that is better. The reference, plain Python, is held against SGLang's Python alone, and by its bar."""
+    if system.name == "reference":
+        return []
+    lost = []
+    for peer in measured.rounds:
+        if peer in triradix.IMPLEMENTATIONS or peer == system.name or not labels[peer]:
+            continue
+        ratio, _, _ = paired_ratio(measured.rounds[system.name], measured.rounds[peer])
+        if ratio > 1 if row.lower_is_better else ratio < 1:
+            lost.append(f"{system.label} is behind {labels[peer]}: {ratio_text(ratio)} × its figure")
+    return lost
+
+
+def number(value: float) -> str:
+    """Three digits."""
+    if value == 0:
+        return "0"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def ratio_text(ratio: float) -> str:
+    return f"{ratio:.2f}" if ratio >= 0.1 else f"{ratio:.2g}"
+
+
+def _commit() -> str | None:
+    """The commit of the sources that were measured, marked if they were edited since; None outside a checkout."""
+    where = Path(triradix.__file__).resolve().parent
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(where), "describe", "--always", "--dirty", "--exclude=*", "--abbrev=12"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return done.stdout.strip()
