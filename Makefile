@@ -125,6 +125,15 @@ bench-publish: $(STAMPS)/tools ## Make the site of everything measured: .asv/htm
 profile: build ## Record who holds the GIL in each implementation: out/profiles
 	$(BIN)/python -m profiles.record $(ARGS)
 
+site: build ## Make the site of everything measured, to be opened from any folder: out/site/index.html
+	$(BIN)/python -m asv_benchmarks.site $(ARGS)
+
+site-pictures: build ## The same, and its pictures for the README: docs/site.png, docs/asv.png
+	chromium=$$(.ci/chromium) && CHROMIUM="$$chromium" $(BIN)/python -m asv_benchmarks.site --pictures docs $(ARGS)
+
+browser-test: build ## Pass the tests of the site in a headless Chromium
+	chromium=$$(.ci/chromium) && CHROMIUM="$$chromium" $(BIN)/python -m pytest -m browser tests/test_site_browser.py $(ARGS)
+
 clean: ## Remove everything that was made, .venv too
 	rm -rf $(VENV) build dist out .asv .hypothesis .mypy_cache .pytest_cache .ruff_cache *.egg-info
 	rm -f cython_impl/*.c cython_impl/*.so src/triradix/compare/*.c src/triradix/compare/*.so

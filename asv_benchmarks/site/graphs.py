@@ -1,0 +1,70 @@
+"""asv's pages: ``asv publish`` of every result that there is, kept in the repository or measured here."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from asv_benchmarks.site import CannotMake
+
+BENCHMARKS = "benchmarks.json"
+
+
+def gather(sources: Iterable[Path], into: Path) -> bool:
+    """Copy asv's results of all folders into one; of two of a name, that of the later folder. Whether there are any."""
+    shutil.rmtree(into, ignore_errors=True)
+    into.mkdir(parents=True)
+    described: dict[str, Any] = {}
+    for source in sources:
+        if source.is_dir():
+            shutil.copytree(source, into, dirs_exist_ok=True)
+        if (source / BENCHMARKS).is_file():
+            described |= json.loads((source / BENCHMARKS).read_text(encoding="utf-8"))
+    if described:
+        (into / BENCHMARKS).write_text(json.dumps(described), encoding="utf-8")
+    return any(path.name != "machine.json" for path in into.glob("*/*.json"))
+
+
+def publish(config: Path, sources: Iterable[Path], work: Path, pages: Path) -> dict[str, Any] | None:
+    """Run asv over the results in ``sources``; its index.json, None if there are no results.
+
+    ``config``: the project's asv.conf.json; ``work``: a folder for what is needed on the way; ``pages``: where asv's
+    pages go.
+    """
+    if not gather(sources, work / "results"):
+        return None
+    if not (work / "results" / BENCHMARKS).exists():
+        raise CannotMake("there are results of asv, but no benchmarks.json beside them: `make bench` writes it")
+    settings = json.loads(config.read_text(encoding="utf-8"))
+    settings |= {
+        "repo": str((config.parent / settings["repo"]).resolve()),
+        "results_dir": str(work / "results"),
+        "html_dir": str(pages),
+        "project_url": "../index.html",
+        "show_commit_url": "../commits.html#",
+    }
+    (work / "asv.conf.json").write_text(json.dumps(settings), encoding="utf-8")
+    command = [sys.executable, "-m", "asv", "publish", "--no-pull", "--config", str(work / "asv.conf.json")]
+    done = subprocess.run(command, cwd=work, capture_output=True, text=True, env={**os.environ, "COLUMNS": "200"})
+    if done.returncode:
+        said = (done.stderr.strip() or done.stdout.strip()).splitlines()
+        raise CannotMake(f"asv publish failed: {said[-1].strip() if said else f'exit status {done.returncode}'}")
+    index: dict[str, Any] = json.loads((pages / "index.json").read_text(encoding="utf-8"))
+    return index
+
+
+def commits(index: dict[str, Any], repository: Path) -> list[tuple[str, str, str]]:
+    """Hash, as short as asv's pages show it, day and subject of each commit with results, the newest first."""
+    hashes = [index["revision_to_hash"][key] for key in sorted(index["revision_to_hash"], key=int, reverse=True)]
+    command = ["git", "-C", str(repository), "show", "--no-patch", "--format=%H%x09%as%x09%s", *hashes]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise CannotMake(f"git cannot show the measured commits: {done.stderr.strip().splitlines()[-1]}")
+    known = {line.split("\t")[0]: line.split("\t", 2) for line in done.stdout.splitlines()}
+    return [(full[: index["hash_length"]], known[full][1], known[full][2]) for full in hashes]
