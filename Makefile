@@ -26,7 +26,8 @@ RUST_SOURCES := $(wildcard rust_impl/Cargo.toml rust_impl/Cargo.lock rust_impl/p
 	$(shell find rust_impl/src rust_impl/build.rs -type f 2>/dev/null)
 
 .PHONY: help setup build replay compare peers test test-thorough cargo-test mutants lint lint-python lint-cython \
-	lint-rust types format hooks bench bench-publish profile site site-pictures browser-test clean FORCE
+	lint-rust types format hooks bench bench-full bench-history bench-compare bench-keep bench-publish profile site \
+	site-pictures browser-test clean FORCE
 
 help: ## Say what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | while IFS='	' read -r name what; do \
@@ -112,14 +113,28 @@ format: $(STAMPS)/tools ## Format Python and Rust in place
 hooks: $(STAMPS)/tools ## Check each commit before it is made (git pre-commit hook)
 	$(BIN)/pre-commit install
 
-ASV = cd asv_benchmarks && $(WITH_TOOLS) asv
+# MACHINE names the results, for the benches; without it they are filed under the host name.
+BENCH = $(BIN)/python -m asv_benchmarks.bench
+NAMED = $(if $(MACHINE),--machine $(MACHINE))
 
-bench: $(STAMPS)/tools ## Measure HEAD once, quickly; ARGS="COMMITS" measures others (uncommitted edits are not seen)
-	$(ASV) machine --yes
-	$(ASV) run --quick --show-stderr $(or $(ARGS),HEAD^!)
+bench: $(STAMPS)/tools ## Measure HEAD, every kind of work once (5 minutes); ARGS="COMMIT RANGE" measures others
+	@$(BENCH) short $(NAMED) $(ARGS)
 
-bench-publish: $(STAMPS)/tools ## Make the site of everything measured: .asv/html
-	$(ASV) publish
+bench-full: $(STAMPS)/tools ## The same with every benchmark at every size (half an hour)
+	@$(BENCH) full $(NAMED) $(ARGS)
+
+bench-history: $(STAMPS)/tools ## The headlines alone, for many commits: ARGS="COMMIT RANGE"
+	@$(BENCH) history $(NAMED) $(ARGS)
+
+bench-compare: $(STAMPS)/tools ## Is HEAD slower than BASE? ARGS="BASE" or "BASE COMMIT"; measured in turns
+	@$(BENCH) compare $(NAMED) $(ARGS)
+
+bench-keep: ## Put what bench-history measured under MACHINE=NAME among the results that the repository keeps
+	@$(BIN)/python -m asv_benchmarks.history keep $(or $(MACHINE),$(error say which with MACHINE=NAME))
+
+bench-publish: $(STAMPS)/tools ## asv's own pages of everything kept and measured: .asv/html
+	@$(BIN)/python -m asv_benchmarks.history restore
+	cd asv_benchmarks && $(WITH_TOOLS) asv publish --no-pull
 	@echo "Look at it with: cd asv_benchmarks && ../$(BIN)/asv preview (its pages load scripts from the internet)"
 
 profile: build ## Record who holds the GIL in each implementation: out/profiles

@@ -1,0 +1,127 @@
+"""Measure commits with asv: what the ``make bench…`` targets run.
+
+    python -m asv_benchmarks.bench short|full|history [COMMIT | RANGE …]     default: HEAD
+    python -m asv_benchmarks.bench compare BASE [COMMIT]                     is COMMIT (default: HEAD) slower than BASE?
+
+asv builds each commit in an environment of its own and measures that build: edits that are not committed are not seen.
+Exit codes: 0 all was measured, and nothing became slower; 1 something became slower, or asv could not begin;
+2 a part did not build or a benchmark failed, or the arguments cannot be used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from asv_benchmarks.selections import PROFILES, regexes
+
+FOLDER = Path(__file__).resolve().parent
+ROOT = FOLDER.parent
+MEASURED = ("src", "reference", "cython_impl", "rust_impl", "setup.py", "pyproject.toml")
+
+
+class Problem(Exception):
+    """Nothing can be measured; the message is one sentence."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    try:
+        return _measure(options)
+    except Problem as problem:
+        print(f"bench: {problem}", file=sys.stderr)
+        return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="bench", description="Measure commits with asv.")
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--machine", metavar="NAME", help="under which the results are filed (default: the host name)")
+    common.add_argument("--bench", action="append", metavar="REGEX", help="these benchmarks, not those of the profile")
+    commands = parser.add_subparsers(dest="profile", metavar="PROFILE", required=True)
+    for name in PROFILES:
+        run = commands.add_parser(name, parents=[common])
+        run.add_argument("commits", nargs="*", default=["HEAD"], metavar="COMMIT", help="or a range (default: HEAD)")
+    compare = commands.add_parser("compare", parents=[common])
+    compare.add_argument("base", metavar="BASE")
+    compare.add_argument("commit", nargs="?", default="HEAD", metavar="COMMIT", help="(default: HEAD)")
+    return parser
+
+
+def _measure(options: argparse.Namespace) -> int:
+    if find_spec("asv") is None:
+        raise Problem("asv is not installed here: `make setup` installs it into .venv")
+    if options.profile == "compare":
+        chosen = commits([options.base, options.commit])
+        if len(chosen) == 1:
+            raise Problem(f"nothing to compare: {options.base} and {options.commit} are the same commit")
+        command = ["continuous", "--factor", str(continuous_factor()), *chosen]
+        patterns, hashes = PROFILES["short"], ""
+    else:
+        chosen = commits(options.commits)
+        command, hashes = ["run", "HASHFILE:-"], "\n".join(chosen)
+        patterns = PROFILES[options.profile]
+    if commits(["HEAD"])[0] in chosen and _git("status", "--porcelain", "--", *MEASURED):
+        print("bench: there are edits that are not committed; they are not measured", file=sys.stderr)
+    for regex in options.bench or regexes(patterns):
+        command += ["--bench", regex]
+    command += ["--interleave-rounds", "--show-stderr", "--machine", describe_machine(options.machine)]
+    return asv(command, hashes)
+
+
+def commits(words: Sequence[str]) -> list[str]:
+    """The full hashes that commits and ranges (with ``..``) mean, each once; Problem if there is no such, or none."""
+    found: list[str] = []
+    for word in words:
+        if ".." in word:
+            listed = _git("rev-list", "--first-parent", word, "--")
+        else:
+            listed = _git("rev-parse", "--verify", "--quiet", f"{word}^{{commit}}")
+        if listed is None:
+            raise Problem(f"there is no commit or range {word!r} in this repository")
+        found += listed.split()
+    if not found:
+        raise Problem(f"nothing to measure: {' '.join(words)} holds no commit")
+    return list(dict.fromkeys(found))
+
+
+def _git(*arguments: str) -> str | None:
+    """What git says, None if it fails."""
+    done = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True)
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def continuous_factor() -> float:
+    """How much slower is slower, from asv.conf.json: asv itself takes it on the command line only."""
+    return float(json.loads((FOLDER / "asv.conf.json").read_text())["continuous_factor"])
+
+
+def describe_machine(name: str | None) -> str:
+    """Tell asv what machine this is, so that it need not ask; the name under which its results are filed."""
+    from asv.machine import Machine, MachineCollection  # type: ignore[import-untyped]
+
+    facts: dict[str, Any] = Machine.get_defaults()
+    facts["machine"] = name or Machine.get_unique_machine_name()
+    facts["os"] = f"{platform.system()} {'.'.join(platform.release().split('.')[:2])}"
+    MachineCollection.save(facts["machine"], facts)
+    return str(facts["machine"])
+
+
+def asv(arguments: Sequence[str], stdin: str = "") -> int:
+    """Run asv where its configuration is; its exit code."""
+    # asv starts virtualenv and pip by name.
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    command = [sys.executable, "-m", "asv", *arguments]
+    return subprocess.run(command, cwd=FOLDER, env={**os.environ, "PATH": path}, input=stdin, text=True).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,114 @@
+"""Several Python threads and one cache."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
+from itertools import count
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+from .commit import needs
+from .timing import Heavy
+from .workload import IMPLEMENTATIONS, as_array, keys_of_large, large, rows, slots
+
+_BATCH = 64
+WATCHED = 0.1  # seconds
+_WRITES = {"no writes": 0, "1 write in 20": 20, "1 write in 2": 2}
+
+
+class SharedCache(Heavy):
+    """200 operations in all, shared out among the threads: the time is wall time for one operation.
+
+    An operation is a batch of 64 keys of 256 tokens, matched with ``threads=1``, or a write: 256 fresh tokens inserted
+    and as many evicted. Two threads that never waited for one another would halve the figure of one.
+    """
+
+    params = (IMPLEMENTATIONS, (1, 2), tuple(_WRITES))
+    param_names = ("implementation", "Python threads", "mix")
+    fresh = count(1_000_000)
+
+    def setup(self, implementation: str, threads: int, mix: str) -> None:
+        needs("match_prefix_many", "threads")
+        self.cache, self.slots = large(implementation), slots(0, 256)
+        keys, every = keys_of_large(), _WRITES[mix]
+        operations: list[Any] = [keys[number * _BATCH % (len(keys) - _BATCH) :][:_BATCH] for number in range(200)]
+        if every:
+            for number, row in zip(range(0, 200, every), rows(next(self.fresh), 200, 256), strict=False):
+                operations[number] = as_array(row)
+        half = len(operations) // threads
+        self.parts = [operations[part * half : (part + 1) * half] for part in range(threads)]
+        self.one_of(len(operations))
+
+    def time_one_operation(self, *_: object) -> None:
+        with ThreadPoolExecutor(len(self.parts)) as pool:
+            list(pool.map(self._work, self.parts))
+
+    def _work(self, operations: list[Any]) -> None:
+        for operation in operations:
+            if isinstance(operation, list):
+                self.cache.match_prefix_many(operation, threads=1)
+            else:
+                self.cache.insert(operation, self.slots)
+                self.cache.evict(256)
+
+
+class GilHeld:
+    """How much another Python thread loses while this one calls the cache: 0 if nothing, 100 if it stands still.
+
+    The other thread counts in a loop of bytecode. It is watched for a tenth of a second at a time, in turns: while this
+    thread works without the GIL (SHA-256 of large buffers, so that both cores are busy either way), and while it calls
+    the cache. The figure is 100 · (1 − counted then / counted before), the median of 10 turns; below 0 is noise and
+    counts as 0.
+    """
+
+    version = "1"
+    params = (IMPLEMENTATIONS, ("batches of 10,000 keys", "single calls"))
+    param_names = ("implementation", "calls")
+    unit = "% of the other thread's time"
+    timeout = 120.0
+
+    def setup(self, implementation: str, calls: str) -> None:
+        needs("match_prefix_many", "threads")
+        self.cache, self.keys = large(implementation), keys_of_large()
+
+    def track_gil_held(self, implementation: str, calls: str) -> float:
+        if calls == "single calls":
+            call: Callable[[], object] = lambda: [self.cache.match_prefix(key) for key in self.keys[:100]]  # noqa: E731
+        else:
+            call = lambda: self.cache.match_prefix_many(self.keys, threads=1)  # noqa: E731
+        buffer = bytes(1 << 20)
+        with _counting() as counted:
+            lost = []
+            for _turn in range(10):
+                free = _rate(counted, lambda: sha256(buffer))
+                lost.append(100 * (1 - _rate(counted, call) / free))
+        return max(0.0, median(lost))
+
+
+class _counting:
+    """A thread that counts while this is entered; ``[0]`` of what it yields is how far it is."""
+
+    def __enter__(self) -> list[int]:
+        self._counted, self._goes_on = [0], True
+        self._thread = threading.Thread(target=self._count)
+        self._thread.start()
+        return self._counted
+
+    def __exit__(self, *exception: object) -> None:
+        self._goes_on = False
+        self._thread.join()
+
+    def _count(self) -> None:
+        counted = self._counted
+        while self._goes_on:
+            counted[0] += 1
+
+
+def _rate(counted: list[int], call: Callable[[], object]) -> float:
+    """Counts a second while ``call`` is repeated for a tenth of a second."""
+    began, first = perf_counter(), counted[0]
+    while (passed := perf_counter() - began) < WATCHED:
+        call()
+    return (counted[0] - first) / passed
