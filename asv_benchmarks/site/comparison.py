@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from html import escape
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from asv_benchmarks.site.parts import Part, copy, links, machine_text, read_json
 from triradix.compare.report import number
+from triradix.compare.table import speed_text
 
 EMPTY = Part("compare", "Beside the peers", "make compare")
 
@@ -26,7 +25,7 @@ def comparison_part(made: Path, site: Path) -> Part:
     figures, styles = _figures(made / "compare.html")
     body = (
         f"<p>{_introduction(systems, report['quick'])}</p>"
-        f"{_lost(rows)}{figures}{_table(systems, rows)}{_absent(systems)}"
+        f"{_lost(rows)}{figures}{_tables(systems, rows)}{_absent(systems)}"
         + links([(name, texts[name]) for name in files])
     )
     facts = {
@@ -42,19 +41,23 @@ def _introduction(systems: list[dict[str, Any]], quick: bool) -> str:
     peers = [f"{one['label']} {one['version']}".strip() for one in systems if not one["ours"] and not one["missing"]]
     beside = f" beside {', '.join(peers)}" if peers else ", without any peer"
     return escape(
-        f"Our three{beside}, in turns on one core. Medians; the floor is what memcmp or memcpy of the same bytes "
-        "costs, measured in the same run." + (" A quick run: do not read much into a single figure." if quick else "")
+        f"Our three{beside}, in turns in one run: medians. Below ours, the ratio to a peer, where 1/5 means a fifth of "
+        "its figure, and the quotient to the floor: what memcmp or memcpy takes for the same bytes."
+        + (" A quick run: do not read much into a single figure." if quick else "")
     )
 
 
 def _lost(rows: list[dict[str, Any]]) -> str:
-    sentences = [sentence for row in rows for sentence in row["lost"]]
-    if not sentences:
+    behind = [row for row in rows if row["lost"]]
+    judged = [row for row in rows if any(cell["met"] is not None for cell in row["cells"].values())]
+    if not judged:
         return ""
+    if not behind:
+        return f"<p>Ours lose in none of {len(judged)} rows.</p>"
+    items = (f"<li><b>{escape(row['title'])}</b> {escape('; '.join(row['lost']))}</li>" for row in behind)
     return (
-        '<div class="lost"><b>Where we lose</b><ul>'
-        + "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
-        + "</ul></div>"
+        f'<details class="lost" open><summary>Where ours lose: {len(behind)} of {len(rows)} rows</summary>'
+        f"<ul>{''.join(items)}</ul></details>"
     )
 
 
@@ -70,36 +73,47 @@ def _figures(page: Path) -> tuple[str, str]:
     return f'<div class="figures">{"".join(figures)}</div>', style[1] if style else ""
 
 
-def _table(systems: list[dict[str, Any]], rows: list[dict[str, Any]]) -> str:
-    shown = [one for one in systems if not one["missing"]]
+def _tables(systems: list[dict[str, Any]], rows: list[dict[str, Any]]) -> str:
+    sections: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        sections.setdefault(row["section"], []).append(row)
+    return "".join(_table(section, systems, rows) for section, rows in sections.items())
+
+
+def _table(section: str, systems: list[dict[str, Any]], rows: list[dict[str, Any]]) -> str:
+    """A section. One that no system takes part in, such as what the machine itself takes, is folded up."""
+    shown = [one for one in systems if any(_measured(row["cells"].get(one["name"])) for row in rows)]
     ours = {True: " class=ours", False: ""}
     head = "".join(f'<th scope="col"{ours[one["ours"]]}>{escape(one["label"])}</th>' for one in shown)
     return (
-        '<div class="wide"><table class="compare"><thead><tr><td></td><td></td>'
-        f'{head}<th scope="col">floor</th></tr></thead><tbody>{"".join(_sections(shown, rows))}</tbody></table></div>'
+        f"<details{' open' if shown else ''}><summary>{escape(section)}</summary>"
+        f'<div class="wide"><table class="plain compare"><thead><tr><td></td>{head}<th scope="col">floor</th>'
+        f"</tr></thead><tbody>{''.join(_row(row, shown) for row in rows)}</tbody></table></div></details>"
     )
 
 
-def _sections(systems: list[dict[str, Any]], rows: list[dict[str, Any]]) -> Iterator[str]:
-    for section, group in groupby(rows, key=lambda row: row["section"]):
-        yield f'<tr class="section"><th colspan="{len(systems) + 3}" scope="rowgroup">{escape(section)}</th></tr>'
-        for row in group:
-            cells = "".join(_cell(row["cells"].get(one["name"]), one["ours"]) for one in systems)
-            bar = f"<small>{escape(row['bar']['text'])}</small>" if row["bar"] else ""
-            floor = "" if row["floor"] is None else number(row["floor"])
-            yield (
-                f'<tr{" class=behind" if row["lost"] else ""}><th scope="row">{escape(row["title"])}{bar}</th>'
-                f"<td>{escape(row['unit'])}</td>{cells}<td>{floor}</td></tr>"
-            )
+def _row(row: dict[str, Any], systems: list[dict[str, Any]]) -> str:
+    bar = f"<small>{escape(row['bar']['text'])}</small>" if row["bar"] else ""
+    cells = "".join(_cell(row, one) for one in systems)
+    floor = "" if row["floor"] is None else number(row["floor"])
+    return f'<tr><th scope="row">{escape(row["title"])}, {escape(row["unit"])}{bar}</th>{cells}<td>{floor}</td></tr>'
 
 
-def _cell(cell: dict[str, Any] | None, ours: bool) -> str:
-    if cell is None or cell["missing"] or cell["median"] is None:
-        why = escape((cell and cell["missing"]) or "not measured")
-        return f'<td title="{why}">–</td>'
-    mark = {True: " class=met", False: " class=missed", None: ""}[cell["met"] if ours else None]
+def _cell(row: dict[str, Any], system: dict[str, Any]) -> str:
+    cell = row["cells"].get(system["name"])
+    if not _measured(cell):
+        why = (cell and cell["missing"]) or "not measured"
+        return f'<td title="{escape(why)}">–</td>'
+    mark = {True: " ✓", False: " ✗", None: ""}[cell["met"]]
+    style = {True: " class=met", False: " class=missed", None: ""}[cell["met"]]
     quartiles = f"quartiles {number(cell['q1'])} … {number(cell['q3'])}, {len(cell['rounds'])} rounds"
-    return f'<td{mark} title="{quartiles}">{number(cell["median"])}</td>'
+    ratio = f"<small>{speed_text(cell['ratio']['median'], row['lower_is_better'])}</small>" if cell["ratio"] else ""
+    quotient = f"<small>{number(cell['quotient'])} × floor</small>" if cell["quotient"] is not None else ""
+    return f'<td title="{quartiles}"><span{style}>{number(cell["median"])}{mark}</span>{ratio}{quotient}</td>'
+
+
+def _measured(cell: dict[str, Any] | None) -> Any:
+    return cell is not None and cell["median"] is not None
 
 
 def _absent(systems: list[dict[str, Any]]) -> str:
