@@ -76,6 +76,9 @@ class Adapter:
         """How many went."""
         raise NotImplementedError
 
+    def forget_freed(self) -> None:
+        """Let go of the slots that evictions handed over."""
+
     def loop(self, call: str, target: str = "key") -> Loop:
         """The timed loop of one of ``calls``; ``target`` names an item, or its parts."""
         found = self.calls.get(call)

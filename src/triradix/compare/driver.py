@@ -109,11 +109,12 @@ def run(
             result.pinned = result.pinned and hello["pinned"]
         for number, work in enumerate(works):
             watch(work.rows[0].title, number, len(works))
-            _measure(work, workers, scale.rounds, seed, result)
+            _measure(work, workers, scale, seed, result)
     return result
 
 
-def _measure(work: Work, workers: Mapping[str, Worker], rounds: int, seed: int, result: Run) -> None:
+def _measure(work: Work, workers: Mapping[str, Worker], scale: Scale, seed: int, result: Run) -> None:
+    rounds = scale.fresh_rounds if work.afresh else min(scale.rounds, work.most_rounds or scale.rounds)
     names = [name for name in workers if name == FLOOR.name or not work.machine]
     groups = [[name] for name in names] if work.alone else [names]
     answers: dict[str, Any] = {}

@@ -116,7 +116,7 @@ def _cell(
     if versus in measured.rounds:
         ratio, low, high = paired_ratio(rounds, measured.rounds[versus])
         cell["ratio"] = {"versus": versus, "median": ratio, "low": low, "high": high}
-    if floor:
+    if floor is not None:
         cell["quotient"] = median / floor
         if system.name in ("rust", "cython"):
             limit = FLOOR_TIMES * floor + FLOOR_PLUS_NS / NANOSECONDS[row.unit]

@@ -14,10 +14,14 @@ VOCABULARY = 128_000
 
 @dataclass(frozen=True)
 class Scale:
-    """How large and how long. ``round_ns``: what the timed part of a round takes, where a row can choose."""
+    """How large and how long. ``round_ns``: what the timed part of a round takes, where a row can choose.
+
+    ``fresh_rounds``: how many rounds there are where each is a process of its own.
+    """
 
     name: str
     rounds: int
+    fresh_rounds: int
     round_ns: int
     conversations: int
     prompts: int
@@ -31,27 +35,46 @@ class Scale:
     batch: int
     capacity: int
     read_runs: int
+    path: int
 
 
 QUICK = Scale(
-    "quick", 5, 3_000_000, 12, 200, 20_000, 10_000, (1_000, 30_000), 128, 30_000, 50_000, 4_000, 4_000, 2**18, 4
+    name="quick",
+    rounds=7,
+    fresh_rounds=2,
+    round_ns=3_000_000,
+    conversations=12,
+    prompts=300,
+    children=20_000,
+    leaves=10_000,
+    growth=(1_000, 30_000),
+    long_runs=128,
+    small_leaves=30_000,
+    nodes=30_000,
+    waiting=4_000,
+    batch=4_000,
+    capacity=2**19,
+    read_runs=8,
+    path=500,
 )
 FULL = Scale(
-    "full",
-    15,
-    20_000_000,
-    200,
-    1_000,
-    50_000,
-    100_000,
-    (1_000, 1_000_000),
-    256,
-    200_000,
-    200_000,
-    10_000,
-    10_000,
-    2**20,
-    16,
+    name="full",
+    rounds=15,
+    fresh_rounds=3,
+    round_ns=20_000_000,
+    conversations=200,
+    prompts=1_000,
+    children=50_000,
+    leaves=100_000,
+    growth=(1_000, 1_000_000),
+    long_runs=256,
+    small_leaves=200_000,
+    nodes=200_000,
+    waiting=10_000,
+    batch=10_000,
+    capacity=2**20,
+    read_runs=32,
+    path=2_000,
 )
 
 
@@ -102,12 +125,14 @@ class Work:
     """Measures one row, or several at once. A new object, in a new process, for each system.
 
     ``alone``: each system has its rounds without the others in between, since it needs the memory. ``afresh``: each
-    round is a process of its own, so that its heap is clean. ``machine``: no cache takes part.
+    round is a process of its own, so that its heap is clean. ``machine``: no cache takes part. ``most_rounds``: so many
+    are enough.
     """
 
     alone: ClassVar[bool] = False
     afresh: ClassVar[bool] = False
     machine: ClassVar[bool] = False
+    most_rounds: ClassVar[int | None] = None
 
     def __init__(self, *rows: Row) -> None:
         self.rows = rows

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 from functools import partial
 
 import numpy as np
 
-from triradix.compare import works
+from triradix.compare import batch, eviction, memory, works
 from triradix.compare.machine import EmptyCall, Part, Step, chase, compare, copy
 from triradix.compare.row import Bar, Floor, Row, Scale, Work
 
@@ -27,6 +27,11 @@ def bars(times_raw: float, versus: str = RAW) -> tuple[Bar, ...]:
         Bar("cython", "rust", 1.5, "Cython at most 1.5 × Rust"),
         Bar("reference", "sglang-py", 1.0, "Python at most SGLang-Py"),
     )
+
+
+def at_most(limit: float, text: str, systems: tuple[str, ...] = ("rust", "cython", "reference")) -> tuple[Bar, ...]:
+    """The figure itself is at most the limit."""
+    return tuple(Bar(system, None, limit, text) for system in systems)
 
 
 def _tokens(length: int) -> str:
@@ -48,11 +53,21 @@ def _hot(length: int, times_raw: float | None, form: str = "key") -> Work:
 
 def make_works(scale: Scale) -> list[Work]:
     """A new object for each work, in the order of the table."""
-    return [*_table(scale), *_machine()]
+    return [
+        *_matches(scale),
+        *_changes(scale),
+        *_memory(scale),
+        *_short(),
+        *_forms_and_pages(),
+        *_batches(scale),
+        *_over_time(scale),
+        *_machine(),
+    ]
 
 
-def _table(scale: Scale) -> list[Work]:
-    prompts, children = scale.prompts, scale.children
+def _matches(scale: Scale) -> list[Work]:
+    ends, children = scale.prompts, scale.children
+    both = Floor(((2048, ends, 1), (256, ends, ends)), 2, 4 * (2048 + 256 * ends))
     return [
         _hot(16, None),
         _hot(128, 5),
@@ -76,24 +91,13 @@ def _table(scale: Scale) -> list[Work]:
         works.ManyMatch(
             Row(
                 "prompt-match",
-                f"match of a 2K shared prompt + 256 own tokens, {prompts:,} in turn",
+                f"match of a 2K shared prompt + 256 own tokens, {ends:,} in turn",
                 MATCH,
-                parameters={"shared": 2048, "own": 256, "ends": prompts},
+                parameters={"shared": 2048, "own": 256, "ends": ends},
                 bars=bars(6),
-                floor=Floor(((2048, prompts, 1), (256, prompts, prompts)), 2, 4 * (2048 + 256 * prompts)),
+                floor=both,
             ),
             works.prompts,
-        ),
-        works.FreshInsert(
-            Row(
-                "prompt-insert",
-                "insert of the same, each end once",
-                CHANGE,
-                parameters={"shared": 2048, "own": 256, "ends": prompts},
-                bars=bars(9),
-            ),
-            2048,
-            256,
         ),
         works.ManyMatch(
             Row(
@@ -108,6 +112,16 @@ def _table(scale: Scale) -> list[Work]:
         ),
         works.ManyMatch(
             Row(
+                "branched-match",
+                "the same with another end below each prefix",
+                MATCH,
+                parameters={"tokens": 2048, "prefixes": 64},
+                floor=Floor(((2048, 1, 1),), 64, 4 * 2048 + 64 * 128),
+            ),
+            works.branched,
+        ),
+        works.ManyMatch(
+            Row(
                 "children-match",
                 f"match among {children:,} children of one node",
                 MATCH,
@@ -117,27 +131,309 @@ def _table(scale: Scale) -> list[Work]:
             ),
             works.children,
         ),
+        works.Chat(*_chat(scale)),
+    ]
+
+
+def _chat(scale: Scale) -> Iterator[Row]:
+    operations = (("match", False, 7), ("insert", False, 9), ("match", True, 42), ("insert", True, 59))
+    for operation, resumed, times_raw in operations:
+        yield Row(
+            f"chat-{operation}{'-resumed' if resumed else ''}",
+            f"multi-turn chat to 8K: {operation} a turn" + (", resumed (peers: the whole key)" if resumed else ""),
+            MATCH if operation == "match" else CHANGE,
+            parameters={"conversations": scale.conversations, "tokens_a_turn": [200, 600], "up_to": 8192},
+            bars=bars(times_raw),
+        )
+
+
+def _changes(scale: Scale) -> list[Work]:
+    few, many = scale.growth
+    return [
+        works.FreshInsert(
+            Row(
+                "prompt-insert",
+                "insert of a 2K shared prompt + 256 own tokens, each end once",
+                CHANGE,
+                parameters={"shared": 2048, "own": 256, "ends": scale.prompts},
+                bars=bars(9),
+            ),
+            2048,
+            256,
+        ),
         works.Locks(
-            Row("lock", "lock a path 64 deep", CHANGE, parameters={"depth": 64}, bars=bars(13)),
+            Row("lock", "lock a path of 64 nested prefixes", CHANGE, parameters={"depth": 64}, bars=bars(13)),
             Row("unlock", "unlock it", CHANGE, parameters={"depth": 64}, bars=bars(13)),
             64,
         ),
-        works.Chat(
-            *(
-                Row(
-                    f"chat-{operation}{'-resumed' if resumed else ''}",
-                    f"multi-turn chat to 8K: {operation} a turn"
-                    + (", resumed (peers: the whole key)" if resumed else ""),
-                    MATCH if operation == "match" else CHANGE,
-                    parameters={"conversations": scale.conversations, "tokens_a_turn": [200, 600], "up_to": 8192},
-                    bars=bars(times),
+        works.Locks(
+            Row("branched-lock", "lock one with another end below each prefix", CHANGE, parameters={"depth": 64}),
+            Row("branched-unlock", "unlock it", CHANGE, parameters={"depth": 64}),
+            64,
+            branches=True,
+        ),
+        eviction.Evict(
+            Row(
+                "evict",
+                f"evict 512 tokens, {scale.leaves:,} leaves of 128 (cold), with the array",
+                CHANGE,
+                parameters={"leaves": scale.leaves, "tokens": 512},
+                bars=(
+                    # A peer's time grows with the leaves, so at fewer leaves less is asked.
+                    *bars(400 * min(1.0, scale.leaves / 100_000)),
+                ),
+            )
+        ),
+        eviction.Growth(
+            Row(
+                "evict-growth",
+                f"the time of an evict at {many:,} leaves ÷ that at {few:,}",
+                CHANGE,
+                "×",
+                parameters={"leaves": [few, many]},
+                bars=at_most(3.0, "at most 3"),
+            )
+        ),
+    ]
+
+
+def _memory(scale: Scale) -> list[Work]:
+    return [
+        memory.BytesPerToken(
+            Row(
+                "rss-token",
+                f"resident bytes a token, {scale.long_runs} runs of 8K tokens, slots below 2³¹",
+                MEMORY,
+                "B",
+                parameters={"runs": scale.long_runs, "tokens": 8192},
+                bars=(*at_most(9.0, "Rust at most 9", ("rust",)), *bars(2.3, SHIPPED)),
+            )
+        ),
+        memory.BytesPerLeaf(
+            Row(
+                "rss-leaf",
+                f"resident bytes a leaf of 16 tokens, {scale.small_leaves:,} leaves",
+                MEMORY,
+                "B",
+                parameters={"leaves": scale.small_leaves, "tokens": 16},
+                bars=(*at_most(280.0, "Rust at most 280", ("rust",)), *bars(5.5, SHIPPED)),
+            )
+        ),
+        memory.Collector(
+            Row(
+                "gc-pause",
+                f"pauses of the garbage collector, in all, while {scale.nodes:,} nodes are built",
+                MEMORY,
+                "ms",
+                parameters={"nodes": scale.nodes},
+                bars=(*at_most(0.0, "Rust and Cython: none", ("rust", "cython")), bars(1)[2]),
+            ),
+            Row(
+                "gc-objects",
+                f"objects that it tracks for {scale.nodes:,} nodes",
+                MEMORY,
+                "objects",
+                parameters={"nodes": scale.nodes},
+                bars=at_most(0.0, "Rust and Cython: none", ("rust", "cython")),
+            ),
+        ),
+    ]
+
+
+def _short() -> list[Work]:
+    """A user with a small model and short prompts is not to be slower with Rust."""
+    never_slower = (
+        Bar("rust", "cython", 1.1, "Rust at most 1.1 × Cython, or + 20 ns", slack=0.02),
+        Bar("rust", "reference", 0.5, "Rust at most half of Python"),
+        Bar("cython", "reference", 0.5, "Cython at most half of Python"),
+    )
+
+    def row(name: str, title: str) -> Row:
+        return Row(f"short-{name}", title, SHORT, parameters={"tokens": 16}, bars=never_slower)
+
+    return [
+        works.HotMatch(row("match", "match of 16 cached tokens"), 16),
+        works.HotMatch(row("slots", "the same with its slots"), 16, call="match with its slots"),
+        works.InsertAgain(row("insert-again", "insert of 16 tokens that are cached"), 16),
+        works.FreshInsert(row("insert", "insert of 16 new tokens"), 0, 16),
+        works.Locks(row("lock", "lock a run of 32 tokens"), row("unlock", "unlock it"), 1),
+        eviction.ShortEvict(row("evict", "evict 16 tokens, with the array"), 16),
+    ]
+
+
+def _forms_and_pages() -> list[Work]:
+    length, kept = 8192, "page sizes are to be no slower"
+    made: list[Work] = [
+        works.HotMatch(
+            Row(
+                "list-8k",
+                "hot match of a list of 8K ints, a token (SGLang: made an array first)",
+                FORMS,
+                "ns",
+                parameters={"tokens": length, "key": "list"},
+                bars=at_most(1.5, "at most 1.5 ns a token", ("rust", "cython")),
+            ),
+            length,
+            call="match of a list",
+            form="list",
+        ),
+        works.Beside(
+            Row(
+                "prefixkey-8k-ratio",
+                "the same ÷ that with a u32 key",
+                FORMS,
+                "×",
+                parameters={"tokens": length},
+                bars=at_most(1.05, "a PrefixKey costs nothing after its first use: at most 1.05"),
+            ),
+            works.HotMatch(
+                Row("prefixkey-8k", "hot match of 8K tokens with a PrefixKey", FORMS, parameters={"tokens": length}),
+                length,
+                call="match with a PrefixKey",
+                form="prefix_key",
+            ),
+            works.HotMatch(Row("", "", FORMS), length, form="key_u32"),
+        ),
+        works.HotMatch(
+            Row("slots-8k", "hot match of 8K tokens with its slots", FORMS, parameters={"tokens": length}),
+            length,
+            call="match with its slots",
+        ),
+    ]
+    for page_size in (16, 64):
+        for length in (128, 1024, 8192):
+            name = f"page{page_size}-{_tokens(length).lower()}"
+            what = {"tokens": length, "page_size": page_size}
+            made.append(
+                works.Beside(
+                    Row(
+                        f"{name}-ratio",
+                        "the same ÷ that with page size 1",
+                        PAGES,
+                        "×",
+                        parameters=what,
+                        bars=at_most(1.05, f"{kept}: at most 1.05"),
+                    ),
+                    works.HotMatch(
+                        Row(
+                            name,
+                            f"hot match of {_tokens(length)} tokens, page size {page_size}",
+                            PAGES,
+                            parameters=what,
+                            floor=Floor(((length, 1, 1),), 1, 12 * length),
+                        ),
+                        length,
+                        page_size,
+                    ),
+                    works.HotMatch(Row("", "", PAGES), length),
                 )
-                for operation, resumed, times in (
-                    ("match", False, 7),
-                    ("insert", False, 9),
-                    ("match", True, 42),
-                    ("insert", True, 59),
-                )
+            )
+    return made
+
+
+def _batches(scale: Scale) -> list[Work]:
+    keys = scale.batch
+    what = {"keys": keys, "tokens": 256, "runs": batch.RUNS_FOR_EACH_KEY * keys}
+    floor = Floor(((256, keys, keys),), 1, 4 * 256 * batch.RUNS_FOR_EACH_KEY * keys)
+    return [
+        batch.Batch(
+            Row(
+                "batch-single",
+                f"match of {keys:,} keys of 256 tokens one by one, a key; tree larger than the L3 cache",
+                BATCH,
+                parameters=what,
+                floor=floor,
+            ),
+            Row("batch-many", "the same with one match_prefix_many, one thread", BATCH, parameters=what),
+            Row(
+                "batch-ratio",
+                "the batch ÷ the single calls",
+                BATCH,
+                "×",
+                parameters=what,
+                bars=at_most(0.6, "at most 0.6", ("rust", "cython")),
+            ),
+        ),
+        batch.Threads(
+            Row("threads-2", "times as fast on two threads", BATCH, "×", lower_is_better=False, parameters=what),
+            Row(
+                "threads-ceiling",
+                "times as fast in two processes with a tree each",
+                BATCH,
+                "×",
+                lower_is_better=False,
+                parameters=what,
+            ),
+            Row(
+                "threads-bar",
+                "two threads ÷ the lesser of 1.8 and 0.95 × the two processes",
+                BATCH,
+                "×",
+                lower_is_better=False,
+                parameters=what,
+                bars=(Bar("rust", None, 1.0, "at least 1", at_least=True),),
+            ),
+        ),
+        batch.Waiting(
+            Row(
+                "waiting",
+                f"{scale.waiting:,} waiting requests (2K shared + 256 own) matched again (peers: one by one)",
+                BATCH,
+                "ms",
+                parameters={"requests": scale.waiting, "key": "PrefixKey"},
+                bars=at_most(5.0 * scale.waiting / 10_000, "Rust at most 5 ms for 10,000", ("rust",)),
+            )
+        ),
+    ]
+
+
+def _over_time(scale: Scale) -> list[Work]:
+    what = {"capacity": scale.capacity, "turnovers": 10}
+    return [
+        memory.Turnover(
+            Row(
+                "turnover-rss",
+                "memory of a full cache after 10 turnovers ÷ when it was fresh",
+                TIME,
+                "×",
+                parameters=what,
+                bars=at_most(1.15, "at most 1.15"),
+            ),
+            Row(
+                "turnover-growth",
+                "the same ÷ after 2 turnovers",
+                TIME,
+                "×",
+                parameters=what,
+                bars=at_most(1.02, "no growth: at most 1.02, which pages of memory leave open"),
+            ),
+        ),
+        memory.Reads(
+            Row(
+                "reads-memory",
+                "bytes a page after runs of 2,000 tokens were matched up to each page, the longest first",
+                TIME,
+                "B",
+                parameters={"runs": scale.read_runs},
+                bars=at_most(64.0, "at most 64"),
+            ),
+            Row(
+                "reads-match",
+                "one whole match after that ÷ one of a fresh run",
+                TIME,
+                "×",
+                parameters={"runs": scale.read_runs},
+                bars=at_most(2.0, "at most 2"),
+            ),
+        ),
+        memory.AloneAgain(
+            Row(
+                "alone-match",
+                f"match of {scale.path:,} tokens that had a branch at each and are alone again ÷ of a fresh run",
+                TIME,
+                "×",
+                parameters={"tokens": scale.path},
+                bars=at_most(1.1, "as fast as fresh: at most 1.1"),
             )
         ),
     ]

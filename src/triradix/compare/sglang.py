@@ -125,9 +125,10 @@ class PythonTree(Adapter):
         return found
 
     def evict(self, tokens: int) -> int:
-        evicted = int(self.cache.evict(self.EvictParams(num_tokens=tokens)).num_tokens_evicted)
+        return int(self.cache.evict(self.EvictParams(num_tokens=tokens)).num_tokens_evicted)
+
+    def forget_freed(self) -> None:
         self.allocator.freed.clear()
-        return evicted
 
 
 class RustTree(PythonTree):
@@ -208,6 +209,4 @@ class RustBinding(RustTree):
             binding.evict_device_end(component)
 
     def evict(self, tokens: int) -> int:
-        evicted = self._evict(tokens)
-        self.allocator.freed.clear()
-        return evicted
+        return self._evict(tokens)

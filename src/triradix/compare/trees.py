@@ -26,6 +26,8 @@ class Tree(Adapter):
         "lock": ("keep(node); inc_lock_ref(node)", "keep(node)"),
         "unlock": "dec_lock_ref(handle)",
         "evict": "evict(tokens).indices",
+        "match of many": "match_prefix_many(keys, threads=1)",
+        "match of many on two threads": "match_prefix_many(keys, threads=2)",
     }
 
     @classmethod
@@ -38,7 +40,7 @@ class Tree(Adapter):
         self.cache = triradix.create(self.implementation, page_size=page_size)
 
     def names(self) -> dict[str, Any]:
-        methods = ("match_prefix", "insert", "inc_lock_ref", "dec_lock_ref", "evict")
+        methods = ("match_prefix", "match_prefix_many", "insert", "inc_lock_ref", "dec_lock_ref", "evict")
         return {name: getattr(self.cache, name) for name in methods}
 
     def key_u32(self, tokens: Tokens) -> Any:

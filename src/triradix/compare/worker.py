@@ -17,12 +17,12 @@ import json
 import os
 import sys
 import traceback
-from collections.abc import Callable
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from triradix.compare.adapter import Adapter, CannotDo
+from triradix.compare.forks import in_fork
 from triradix.compare.machine import FloorsOf, Machine
 from triradix.compare.row import Scale, Work
 from triradix.compare.rows import make_works
@@ -101,30 +101,6 @@ def _measure(channel: _Channel, adapter: type[Adapter], work: Work, scale: Scale
             channel.send(missing=_sentence(error))
             return
     channel.send(ended=True)
-
-
-def in_fork(function: Callable[[], Any]) -> Any:
-    """The JSON-able result of ``function``, called in a process forked for it."""
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            os.close(read)
-            with os.fdopen(write, "w") as out:
-                try:
-                    json.dump({"result": function()}, out)
-                except Exception as error:
-                    json.dump({"error": _sentence(error)}, out)
-        finally:
-            os._exit(0)
-    os.close(write)
-    with os.fdopen(read) as source:
-        text = source.read()
-    os.waitpid(child, 0)
-    found = json.loads(text or '{"error": "the process of a round died"}')
-    if "error" in found:
-        raise RuntimeError(found["error"])
-    return found["result"]
 
 
 def _pin(core: int | None) -> bool:

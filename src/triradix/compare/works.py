@@ -35,35 +35,59 @@ class HotMatch(Work):
 
     def round(self) -> dict[str, float]:
         row = self.rows[0]
-        return {row.name: self.loop(self.items, self.times) / (self.length if row.unit == "ns/token" else 1000)}
+        return {row.name: self.loop(self.items, self.times) / (self.length if row.unit == "ns" else 1000)}
 
 
-class Pages(Work):
-    """The hot match with a page size, beside page size 1 in the same round."""
+class Beside(Work):
+    """A hot match, and beside it its ratio to another hot match of the same round."""
 
-    def __init__(self, row: Row, ratio: Row, length: int, page_size: int) -> None:
-        super().__init__(row, ratio)
-        self.page_size = page_size
-        self.paged = HotMatch(row, length, page_size)
-        self.single: HotMatch | None = HotMatch(row, length)
+    def __init__(self, ratio: Row, first: HotMatch, second: HotMatch) -> None:
+        super().__init__(first.rows[0], ratio)
+        self.first = first
+        self.second: HotMatch | None = second
 
     def setup(self, adapter: type[Adapter], scale: Scale, rng: np.random.Generator) -> None:
-        self.paged.setup(adapter, scale, rng)
-        assert self.single is not None
+        self.first.setup(adapter, scale, rng)
+        assert self.second is not None
         try:
-            self.single.setup(adapter, scale, rng)
+            self.second.setup(adapter, scale, rng)
         except CannotDo:  # an index of larger pages: its figure stands without the ratio
-            self.single = None
+            self.second = None
 
     def answer(self) -> Any:
-        return self.paged.answer()
+        return self.first.answer()
 
     def round(self) -> dict[str, float]:
-        row, ratio = self.rows
-        figures = self.paged.round()
-        if self.single is not None:
-            figures[ratio.name] = figures[row.name] / self.single.round()[row.name]
+        figures = self.first.round()
+        if self.second is not None:
+            figures[self.rows[1].name] = next(iter(figures.values())) / next(iter(self.second.round().values()))
         return figures
+
+
+class InsertAgain(Work):
+    """What is cached already is inserted again, and again."""
+
+    def __init__(self, row: Row, length: int) -> None:
+        super().__init__(row)
+        self.length = length
+
+    def setup(self, adapter: type[Adapter], scale: Scale, rng: np.random.Generator) -> None:
+        self.tree = adapter()
+        item = self.tree.key(tokens(rng, self.length)), self.tree.values(slots(0, self.length))
+        self.tree.insert(*item)
+        self.found = self.tree.insert(*item)
+        self.items = [item] * _AT_ONCE
+        self.loop = self.tree.loop("insert", "key, values")
+        self.times = self.loop.times_for(self.items, scale.round_ns)
+        self.tree.forget_freed()
+
+    def answer(self) -> Any:
+        return self.found
+
+    def round(self) -> dict[str, float]:
+        taken = self.loop(self.items, self.times)
+        self.tree.forget_freed()
+        return {self.rows[0].name: taken / 1000}
 
 
 class Resumed(Work):
