@@ -24,7 +24,7 @@ BENCHMARKS: dict[str, tuple[str, list[list[str]], list[str]]] = {
     ),
     "match.HotMatch.time_one_match": (
         "seconds",
-        [NAMES, ["1", "16"], ["128", "8192"]],
+        [NAMES, ["1", "16"], ["1024", "131072"]],
         ["implementation", "page size", "tokens"],
     ),
     "memory.BytesPerToken.track_bytes_per_token": ("bytes", [NAMES, ["'counted'"]], ["implementation", "memory"]),

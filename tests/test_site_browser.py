@@ -115,7 +115,7 @@ def test_every_page_is_whole(browser: Browser, site: Path, base: str) -> None:
 
 def test_graphs_draw_every_series(browser: Browser, base: str) -> None:
     watched = Watched(browser, base)
-    shown = "&p-tokens=128&p-page size=1"
+    shown = "&p-tokens=1024&p-page size=1"
     for query, series in ((f"machine=anvil{shown}", 3), (f"machine=anvil&machine=bellows{shown}", 6)):
         page = watched.open(f"{MATCH}?{query}")
         assert page.evaluate("$('#main-graph').data('plot').getData().length") == series
@@ -186,8 +186,8 @@ def test_the_page_that_leads_in(browser: Browser, site: Path, base: str) -> None
     watched = Watched(browser, base)
     page = watched.open("index.html")
     charts = page.locator("section svg.chart")
-    assert charts.count() == 5  # two of the replay, three of the commits
-    assert [charts.nth(at).locator("path.curve").count() for at in range(5)] == [len(IMPLEMENTATIONS)] * 5
+    assert charts.count() == 6  # two of the replay, four of the commits
+    assert [charts.nth(at).locator("path.curve").count() for at in range(6)] == [len(IMPLEMENTATIONS)] * 6
     assert page.locator("section img").evaluate_all("all => all.every(img => img.complete && img.naturalWidth)")
     charts.nth(3).hover()
     readout = charts.nth(3).locator("xpath=..").locator(".readout")

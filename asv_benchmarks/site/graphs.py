@@ -49,6 +49,11 @@ def publish(config: Path, sources: Iterable[Path], work: Path, pages: Path) -> d
         "project_url": "../index.html",
         "show_commit_url": "../commits.html#",
     }
+    for branch in settings.get("branches", ()):
+        if _git(settings["repo"], "rev-parse", "--verify", "--quiet", branch) is None:
+            raise CannotMake(
+                f"asv looks at the branch {branch}, which is not in this repository; make it with `git branch`"
+            )
     (work / "asv.conf.json").write_text(json.dumps(settings), encoding="utf-8")
     command = [sys.executable, "-m", "asv", "publish", "--no-pull", "--config", str(work / "asv.conf.json")]
     done = subprocess.run(command, cwd=work, capture_output=True, text=True, env={**os.environ, "COLUMNS": "200"})
@@ -62,9 +67,14 @@ def publish(config: Path, sources: Iterable[Path], work: Path, pages: Path) -> d
 def commits(index: dict[str, Any], repository: Path) -> list[tuple[str, str, str]]:
     """Hash, as short as asv's pages show it, day and subject of each commit with results, the newest first."""
     hashes = [index["revision_to_hash"][key] for key in sorted(index["revision_to_hash"], key=int, reverse=True)]
-    command = ["git", "-C", str(repository), "show", "--no-patch", "--format=%H%x09%as%x09%s", *hashes]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        raise CannotMake(f"git cannot show the measured commits: {done.stderr.strip().splitlines()[-1]}")
-    known = {line.split("\t")[0]: line.split("\t", 2) for line in done.stdout.splitlines()}
+    shown = _git(str(repository), "show", "--no-patch", "--format=%H%x09%as%x09%s", *hashes)
+    if shown is None:
+        raise CannotMake("there are results of commits that are not in this repository")
+    known = {line.split("\t")[0]: line.split("\t", 2) for line in shown.splitlines()}
     return [(full[: index["hash_length"]], known[full][1], known[full][2]) for full in hashes]
+
+
+def _git(repository: str, *arguments: str) -> str | None:
+    """What git says, None if it fails."""
+    done = subprocess.run(["git", "-C", repository, *arguments], capture_output=True, text=True)
+    return done.stdout if done.returncode == 0 else None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from html import escape
@@ -14,22 +15,14 @@ from urllib.parse import quote, urlencode
 
 from asv.graph import Graph  # type: ignore[import-untyped]
 
+from asv_benchmarks.selections import HISTORY, regexes
+from asv_benchmarks.site import CannotMake
 from asv_benchmarks.site.parts import Part
 from triradix.implementations import IMPLEMENTATIONS
 from triradix.replay.charts import Axis, Series, line_chart, log_axis
 from triradix.replay.table import bytes_text, duration_text
 
-EMPTY = Part("history", "Over the commits", "make bench")
-
-HEADLINES: dict[str, dict[str, str]] = {
-    "match.HotMatch.time_one_match": {"page size": "1", "tokens": "8192"},
-    "match.SharedPromptMatch.time_one_match": {"page size": "1", "shared tokens": "2048"},
-    "insert.FreshInsert.time_one_insert": {"page size": "1", "tokens": "1024"},
-    "evict.EvictByPolicy.time_evict_512_tokens": {"policy": "lru", "leaves": "100000"},
-    "batch.BatchMatch.time_one_key": {"keys in a batch": "10000", "threads": "2"},
-    "memory.BytesPerToken.track_bytes_per_token": {"memory": "counted"},
-}
-"""Benchmark → which of its parameters' values the chart shows; others are shown only if these were not measured."""
+EMPTY = Part("history", "Over the commits", "make bench-history")
 
 
 @dataclass(frozen=True)
@@ -62,7 +55,8 @@ def history_part(index: dict[str, Any], pages: Path) -> Part:
     """``index``: asv's index.json; ``pages``: where ``asv publish`` wrote, its JSON files still there."""
     history = _fullest(index, pages)
     revisions = history.revisions
-    charts = [_chart(name, history, HEADLINES[name]) for name in HEADLINES if name in history.graphs]
+    if not revisions:
+        raise CannotMake("asv's results are all of benchmarks that are no longer there")
     groups: dict[str, list[str]] = {}
     for name in sorted(history.graphs):
         groups.setdefault(name.partition(".")[0], []).append(name)
@@ -71,7 +65,7 @@ def history_part(index: dict[str, Any], pages: Path) -> Part:
         f"<p>{len(history.graphs)} benchmarks on {len(revisions)} commit{'s' if many else ''}; less is better. "
         '<a href="asv/index.html">All graphs</a>, <a href="asv/index.html#/summarylist">the list</a>, '
         '<a href="asv/index.html#/regressions">what became slower</a>, <a href="commits.html">the commits</a>.</p>'
-        + (f'<div class="figures">{"".join(charts)}</div>' if many else "")
+        + (f'<div class="figures">{"".join(_charts(history))}</div>' if many else "")
         + f'<dl class="names">{"".join(_group(group, names, history) for group, names in groups.items())}</dl>'
     )
     known = index["machines"][history.machine]
@@ -85,7 +79,7 @@ def history_part(index: dict[str, Any], pages: Path) -> Part:
 
 def _fullest(index: dict[str, Any], pages: Path) -> History:
     """Of all machines and environments, the one with most values."""
-    found = []
+    found = [History(index, "", {})]
     for settings in index["graph_param_list"]:
         graphs = {}
         for name in index["benchmarks"]:
@@ -96,43 +90,46 @@ def _fullest(index: dict[str, Any], pages: Path) -> History:
     return max(found, key=lambda one: sum(map(len, one.graphs.values())))
 
 
-def _chart(name: str, history: History, wanted: dict[str, str]) -> str:
+def _charts(history: History) -> Iterator[str]:
+    """Of the headline benchmarks, those of the history profile, that were measured."""
+    for regex in map(re.compile, regexes(HISTORY)):
+        for name in history.graphs:
+            for others, places in _selected(name, history.index["benchmarks"][name], regex).items():
+                yield _chart(name, history, others, places)
+
+
+def _selected(
+    name: str, benchmark: dict[str, Any], regex: re.Pattern[str]
+) -> dict[tuple[tuple[str, str], ...], dict[str, int]]:
+    """The other parameters and their values → implementation → its place among the benchmark's results."""
+    found: dict[tuple[tuple[str, str], ...], dict[str, int]] = {}
+    for place, values in enumerate(product(*benchmark["params"])):
+        chosen = dict(zip(benchmark["param_names"], values, strict=True))
+        implementation = chosen.pop("implementation", "").strip("'")
+        if implementation in IMPLEMENTATIONS and regex.search(f"{name}({', '.join(values)})"):
+            found.setdefault(tuple(chosen.items()), {})[implementation] = place
+    return found
+
+
+def _chart(name: str, history: History, others: tuple[tuple[str, str], ...], places: dict[str, int]) -> str:
     """A curve for each implementation; "" if there is nothing to draw."""
-    benchmark, revisions = history.index["benchmarks"][name], history.revisions
-    parameters = [parameter for parameter in benchmark["param_names"] if parameter != "implementation"]
-    combinations = _combinations(benchmark, tuple(wanted.get(parameter) for parameter in parameters))
-    for chosen, places in combinations:
-        series = []
-        for implementation, place in places.items():
-            values = [_value(history.graphs[name].get(revision), place, benchmark["unit"]) for revision in revisions]
-            if any(value is not None for value in values):
-                style = f"s{IMPLEMENTATIONS.index(implementation)}"
-                series.append(Series(implementation, style, range(len(revisions)), values))
-        if series:
-            settings = dict(zip(parameters, chosen, strict=True))
-            break
-    else:
+    unit, revisions = history.index["benchmarks"][name]["unit"], history.revisions
+    series = []
+    for implementation, place in places.items():
+        values = [_value(history.graphs[name].get(revision), place, unit) for revision in revisions]
+        if any(value is not None for value in values):
+            style = f"s{IMPLEMENTATIONS.index(implementation)}"
+            series.append(Series(implementation, style, range(len(revisions)), values))
+    if not series:
         return ""
     hashes = [history.hash_of(revision) for revision in revisions]
     commits = Axis(0, len(hashes) - 1, False, lambda at: hashes[int(at)] if at == int(at) else "")
-    scale = log_axis([value for each in series for value in each.y if value is not None], _text(benchmark["unit"]))
+    scale = log_axis([value for each in series for value in each.y if value is not None], _text(unit))
     chart = line_chart(_readable(name), series, commits, scale, ("{x}: ", "{name} {y}"))
-    text = ", ".join(f"{parameter} {_plain(value)}" for parameter, value in settings.items())
-    address = history.address(name, settings)
-    note = f'<span class="soft">{escape(text)} <a href="{escape(address)}">graph</a></span>'
+    settings = ", ".join(f"{parameter} {value}" for parameter, value in others).replace("'", "")
+    address = history.address(name, dict(others))
+    note = f'<span class="soft">{escape(settings)} <a href="{escape(address)}">graph</a></span>'
     return chart.replace("</figcaption>", f"{note}</figcaption>", 1)
-
-
-def _combinations(
-    benchmark: dict[str, Any], wanted: tuple[str | None, ...]
-) -> list[tuple[tuple[str, ...], dict[str, int]]]:
-    """The other parameters' values and, for each implementation, its place among the results; the wanted ones first."""
-    at = benchmark["param_names"].index("implementation")
-    found: dict[tuple[str, ...], dict[str, int]] = {}
-    for place, values in enumerate(product(*benchmark["params"])):
-        found.setdefault(values[:at] + values[at + 1 :], {})[_plain(values[at])] = place
-    largest_first = list(found.items())[::-1]
-    return sorted(largest_first, key=lambda one: tuple(map(_plain, one[0])) != wanted)
 
 
 def _value(values: Any, place: int, unit: str) -> float | None:
@@ -158,11 +155,6 @@ def _readable(name: str) -> str:
     kind, _, what = method.partition("_")
     what = what.replace("_", " ")
     return f"{owner}: peak memory, {what}" if kind == "peakmem" else f"{owner}: {what}"
-
-
-def _plain(value: str) -> str:
-    """asv writes parameters as repr does."""
-    return value.strip("'")
 
 
 def _day(milliseconds: float) -> str:

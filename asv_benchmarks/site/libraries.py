@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -92,8 +93,9 @@ def fetch(cache: Path) -> Path:
             "install it (Debian, Ubuntu: the package npm)"
         ) from None
     if done.returncode:
-        said = [line.removeprefix("npm error ") for line in done.stderr.splitlines() if line.startswith("npm error ")]
-        reason = max(said, key=lambda line: " " in line.strip(), default=f"exit status {done.returncode}")
+        # What npm means stands below the codes of the error.
+        said = re.findall(r"^npm error (?!code |syscall |errno |path )(.*)", done.stderr, re.MULTILINE)
+        reason = said[0] if said else f"exit status {done.returncode}"
         raise CannotMake(f"npm cannot fetch the scripts of asv's pages (jQuery, flot and others): {reason}")
     return modules
 
