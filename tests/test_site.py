@@ -367,7 +367,7 @@ def test_the_headlines_are_drawn_and_every_graph_is_linked(places: Places) -> No
     [
         (
             {"branches": ["elsewhere"]},
-            r"^asv looks at the branch elsewhere, which is not in this repository; `git branch ",
+            r"^asv looks at the branch elsewhere, which is not in this repository; make it",
         ),
         ({"repo": "nowhere"}, r"^asv looks at the branch main, which is not in"),
     ],
