@@ -112,10 +112,13 @@ def test_a_benchmark_runs(cls: Any, implementation: Implementation, small_sizes:
 
 def test_a_sample_of_many_calls_counts_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
     timing = importlib.import_module("asv_benchmarks.benchmarks.timing")
-    monkeypatch.setattr(timing, "perf_counter", lambda: 50.0)
+    monkeypatch.setattr(timing, "process_time", lambda: 50.0)
+    monkeypatch.setattr(timing, "perf_counter", lambda: 80.0)
     benchmark = timing.Timed()
     benchmark.one_of(100)
     assert benchmark.timer() == 0.5
+    benchmark.one_of(100, threads=2)
+    assert benchmark.timer() == 0.8
 
 
 def test_names_and_units(as_asv_sees_them: dict[str, dict[str, Any]]) -> None:

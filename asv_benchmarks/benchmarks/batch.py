@@ -22,7 +22,7 @@ class BatchMatch(Heavy):
         keys = keys_of_large() if size > 1 else keys_of_large()[:2_000]
         self.batches = [keys[first : first + size] for first in range(0, len(keys), size)]
         self.threads = threads
-        self.one_of(len(keys))
+        self.one_of(len(keys), threads)
 
     def time_one_key(self, *_: object) -> None:
         match_many, threads = self.cache.match_prefix_many, self.threads
@@ -58,7 +58,7 @@ class WaitingQueue(Heavy):
         needs("match_prefix_many", "threads")
         self.cache, self.waiting = _queue(implementation)
         self.threads = threads
-        self.one_of(1)
+        self.one_of(1, threads)
 
     def time_10000_requests(self, *_: object) -> None:
         self.cache.match_prefix_many(self.waiting, threads=self.threads)

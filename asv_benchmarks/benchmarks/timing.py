@@ -1,14 +1,16 @@
 """How times are taken: a sample is many calls in a row, and what asv records is the time of one of them."""
 
 from collections.abc import Callable
-from time import perf_counter
+from time import perf_counter, process_time
 
 
 class Timed:
     """asv's settings for a timed benchmark. ``setup`` ends with ``self.one_of(calls)``: so many are one sample.
 
-    ``setup`` runs before every sample, so a sample may change the cache. A figure contains one turn of a Python loop
-    (10 to 20 ns). Python's garbage collector is off within a sample, as timeit has it; `collector` measures that.
+    ``setup`` runs before every sample, so a sample may change the cache. The time is that of the processor, of all
+    threads of the process: what other programs take meanwhile is not in it. Where threads share the work it is wall
+    time, since that is what they are for. A figure contains one turn of a Python loop (10 to 20 ns). Python's garbage
+    collector is off within a sample, as timeit has it; `collector` measures that.
     """
 
     version = "1"  # to be raised when the work changes: asv then knows that old figures are of something else
@@ -19,9 +21,10 @@ class Timed:
     warmup_time = 0.03
     timeout = 300.0
 
-    def one_of(self, calls: int) -> None:
+    def one_of(self, calls: int, threads: int = 1) -> None:
         """A clock that runs so many times slower: the time of the sample is then the time of one call."""
-        self.timer = lambda: perf_counter() / calls
+        clock = process_time if threads == 1 else perf_counter
+        self.timer = lambda: clock() / calls
 
 
 class Heavy(Timed):
