@@ -10,7 +10,6 @@ from .timing import Heavy
 from .workload import IMPLEMENTATIONS, POLICIES, as_array, groups, rows, slots
 
 _PREFIX, _END = 64, 16
-_CALLS = 8
 
 
 class EvictByPolicy(Heavy):
@@ -32,11 +31,12 @@ class EvictByPolicy(Heavy):
         self.cache, full, seeds = _leaves(implementation, policy, leaves)
         while (missing := full - self.cache.total_size()) > 0:
             _plant(self.cache, next(seeds), -(-missing // _END))
-        self.one_of(_CALLS)
+        self.calls = 8 if leaves <= 1_000 else 64
+        self.one_of(self.calls)
 
     def time_evict_512_tokens(self, *_: object) -> None:
         evict = self.cache.evict
-        for _call in range(_CALLS):
+        for _call in range(self.calls):
             evict(512).indices  # noqa: B018
 
 

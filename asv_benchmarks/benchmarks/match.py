@@ -1,7 +1,7 @@
 """Finding the longest cached prefix."""
 
 from functools import cache
-from itertools import islice
+from itertools import cycle, islice
 from random import Random
 from typing import Any
 
@@ -25,24 +25,23 @@ from .workload import (
 
 
 class _OneMatch(Timed):
-    """``setup`` leaves a cache and the keys that are matched in turn."""
+    """``setup`` leaves a cache and the keys that are matched in turn; with ``cold``, in memory but for the keys."""
 
     cache: PrefixCache
     keys: list[Any]
 
-    def match(self, cache: PrefixCache, keys: list[Any], calls: int) -> None:
-        self.cache, self.keys = cache, list(islice(_again(keys), calls))
+    def match(self, cache: PrefixCache, keys: list[Any], calls: int, cold: bool = False) -> None:
+        self.cache, self.keys = cache, list(islice(cycle(keys), calls))
         self.one_of(calls)
+        if cold:
+            flush_caches()
+            for key in self.keys:
+                key.count(-1)  # whoever asks has just made it
 
     def time_one_match(self, *_: object) -> None:
         match = self.cache.match_prefix
         for key in self.keys:
             match(key)
-
-
-def _again(keys: list[Any]) -> Any:
-    while True:
-        yield from keys
 
 
 class HotMatch(_OneMatch):
@@ -56,30 +55,17 @@ class HotMatch(_OneMatch):
         self.match(filled(implementation, [key], page_size=page_size), [key], max(20, 200_000 // (length + 200)))
 
 
-class ColdMatch(Heavy):
-    """500 of the runs of a cache with 16 million tokens, each found in memory, not in a processor's cache.
-
-    Before each sample the caches are filled with something else; then the keys are read once, since whoever asks has
-    just made them.
-    """
+class ColdMatch(_OneMatch, Heavy):
+    """500 of the runs of a cache with 16 million tokens, each found in memory, not in a processor's cache."""
 
     params = (IMPLEMENTATIONS, (1, 16), (256, 2048))
     param_names = ("implementation", "page size", "tokens")
 
     def setup(self, implementation: str, page_size: int, length: int) -> None:
-        self.cache = _sixteen_million(implementation, page_size, length)
         everything = _cold_rows(length)
         chosen = Random(0).sample(range(len(everything)), min(len(everything), 500))
-        self.keys = [as_array(everything[number]) for number in chosen]
-        flush_caches()
-        for key in self.keys:
-            key.count(-1)
-        self.one_of(len(self.keys))
-
-    def time_one_match(self, *_: object) -> None:
-        match = self.cache.match_prefix
-        for key in self.keys:
-            match(key)
+        keys = [as_array(everything[number]) for number in chosen]
+        self.match(_sixteen_million(implementation, page_size, length), keys, len(keys), cold=True)
 
 
 def _cold_rows(length: int) -> Rows:
@@ -154,14 +140,17 @@ class NestedMatch(_OneMatch):
 
 
 class FanOutMatch(_OneMatch):
-    """1,000 of the children of one node, each with 64 tokens of its own below a prefix of 64."""
+    """1,000 of the children of one node, each with 64 tokens of its own below a prefix of 64, found in memory.
+
+    Which of them a processor's cache still holds would else depend on what its neighbours do.
+    """
 
     params = (IMPLEMENTATIONS, (1, 16), (1, 50_000))
     param_names = ("implementation", "page size", "children")
 
     def setup(self, implementation: str, page_size: int, children: int) -> None:
         cache, keys = _fan(implementation, page_size, children)
-        self.match(cache, keys, 1000)
+        self.match(cache, keys, 1000, cold=True)
 
 
 @cache
