@@ -326,19 +326,26 @@ def test_a_folder_that_cannot_be_made_is_said(capsys: pytest.CaptureFixture[str]
 
 def test_results_of_all_folders_are_gathered(tmp_path: Path) -> None:
     for folder, names, described in (
-        ("kept", ("anvil/one", "anvil/two"), {"a": 1, "b": 1}),
+        ("kept", ("anvil/one", "anvil/two"), {"a": 1, "b": 1, "gone": 1}),
         ("here", ("anvil/two", "forge/one"), {"b": 2, "version": 2}),
     ):
         for name in names:
             (tmp_path / folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / folder / f"{name}.json").write_text(folder)
+            (tmp_path / folder / f"{name}.json").write_text(json.dumps({"from": folder, "results": {"a": [], "b": []}}))
         (tmp_path / folder / "benchmarks.json").write_text(json.dumps(described))
     into = tmp_path / "into"
     assert gather([tmp_path / "kept", tmp_path / "here", tmp_path / "none"], into)
-    found = {path.relative_to(into).as_posix(): path.read_text() for path in into.glob("*/*.json")}
+    found = {path.relative_to(into).as_posix(): json.loads(path.read_text())["from"] for path in into.glob("*/*.json")}
     assert found == {"anvil/one.json": "kept", "anvil/two.json": "here", "forge/one.json": "here"}
     assert json.loads((into / "benchmarks.json").read_text()) == {"a": 1, "b": 2, "version": 2}
     assert not gather([tmp_path / "none"], into)
+
+
+def test_results_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+    (tmp_path / "results" / "anvil").mkdir(parents=True)
+    (tmp_path / "results" / "anvil" / "one.json").write_text("{")
+    with pytest.raises(CannotMake, match=r"^asv's results cannot be read: one\.json: "):
+        gather([tmp_path / "results"], tmp_path / "into")
 
 
 def test_the_headlines_are_drawn_and_every_graph_is_linked(places: Places) -> None:
@@ -355,11 +362,31 @@ def test_the_headlines_are_drawn_and_every_graph_is_linked(places: Places) -> No
     assert "p-leaves=100000" in part.body
     newest = git(places.config.parent, "rev-parse", "HEAD")[:8]
     assert part.made["newest commit"] == newest
+    assert "<table" not in part.body
     rows = commits(index, places.config.parent)
     assert rows[0][0] == newest
     assert len(rows) == COMMITS
     assert f'<tr id="{newest}">' in commits_page(rows)
     assert "Change &lt;number&gt; 3" in commits_page(rows)
+
+
+def test_one_commit_makes_a_table_instead_of_charts(places: Places, tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    shutil.copytree(places.results[-1], results)
+    newest = git(places.config.parent, "rev-parse", "HEAD")[:8]
+    for path in results.glob("*/*-*.json"):
+        if not path.name.startswith(newest):
+            path.unlink()
+    pages = places.out / "asv"
+    index = publish(places.config, [results], places.work, pages)
+    assert index is not None
+    body = history_part(index, pages).body
+    assert "4 benchmarks on 1 commit;" in body
+    assert "<figure>" not in body
+    rows = re.findall(r"<tr>.*?</tr>", body)
+    assert len(rows) == 1 + 4
+    assert re.findall(r"<td>(.*?)</td>", rows[1]) == ["73.6 µs", "92 µs", "110 µs"]
+    assert "page size 1, tokens 1024" in rows[1]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,10 @@ BENCHMARKS = "benchmarks.json"
 
 
 def gather(sources: Iterable[Path], into: Path) -> bool:
-    """Copy asv's results of all folders into one; of two of a name, that of the later folder. Whether there are any."""
+    """Copy asv's results of all folders into one; of two of a name, that of the later folder. Whether there are any.
+
+    Benchmarks without a result are left out: asv would show an empty graph for each.
+    """
     shutil.rmtree(into, ignore_errors=True)
     into.mkdir(parents=True)
     described: dict[str, Any] = {}
@@ -25,10 +28,13 @@ def gather(sources: Iterable[Path], into: Path) -> bool:
         if source.is_dir():
             shutil.copytree(source, into, dirs_exist_ok=True)
         if (source / BENCHMARKS).is_file():
-            described |= json.loads((source / BENCHMARKS).read_text(encoding="utf-8"))
+            described |= _read(source / BENCHMARKS)
+    results = [path for path in into.glob("*/*.json") if path.name != "machine.json"]
+    measured = {name for path in results for name in _read(path).get("results", ())}
     if described:
-        (into / BENCHMARKS).write_text(json.dumps(described), encoding="utf-8")
-    return any(path.name != "machine.json" for path in into.glob("*/*.json"))
+        kept = {name: each for name, each in described.items() if name in measured or name == "version"}
+        (into / BENCHMARKS).write_text(json.dumps(kept), encoding="utf-8")
+    return bool(results)
 
 
 def publish(config: Path, sources: Iterable[Path], work: Path, pages: Path) -> dict[str, Any] | None:
@@ -78,3 +84,11 @@ def _git(repository: str, *arguments: str) -> str | None:
     """What git says, None if it fails."""
     done = subprocess.run(["git", "-C", repository, *arguments], capture_output=True, text=True)
     return done.stdout if done.returncode == 0 else None
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise CannotMake(f"asv's results cannot be read: {path.name}: {error}") from None
+    return content

@@ -51,6 +51,18 @@ class History:
         return f"asv/index.html#{quote(name)}" + (f"?{urlencode(shown, quote_via=quote)}" if shown else "")
 
 
+@dataclass(frozen=True)
+class Headline:
+    """A benchmark at one combination of its other parameters."""
+
+    name: str
+    others: dict[str, str]
+    curves: dict[str, list[float | None]]
+    """Implementation → value at each revision, times in µs."""
+    text: Callable[[float], str]
+    """Writes a value for people."""
+
+
 def history_part(index: dict[str, Any], pages: Path) -> Part:
     """``index``: asv's index.json; ``pages``: where ``asv publish`` wrote, its JSON files still there."""
     history = _fullest(index, pages)
@@ -65,7 +77,7 @@ def history_part(index: dict[str, Any], pages: Path) -> Part:
         f"<p>{len(history.graphs)} benchmarks on {len(revisions)} commit{'s' if many else ''}; less is better. "
         '<a href="asv/index.html">All graphs</a>, <a href="asv/index.html#/summarylist">the list</a>, '
         '<a href="asv/index.html#/regressions">what became slower</a>, <a href="commits.html">the commits</a>.</p>'
-        + (f'<div class="figures">{"".join(_charts(history))}</div>' if many else "")
+        + (_charts if many else _table)(list(_headlines(history)), history)
         + f'<dl class="names">{"".join(_group(group, names, history) for group, names in groups.items())}</dl>'
     )
     known = index["machines"][history.machine]
@@ -90,12 +102,21 @@ def _fullest(index: dict[str, Any], pages: Path) -> History:
     return max(found, key=lambda one: sum(map(len, one.graphs.values())))
 
 
-def _charts(history: History) -> Iterator[str]:
-    """Of the headline benchmarks, those of the history profile, that were measured."""
+def _headlines(history: History) -> Iterator[Headline]:
+    """The benchmarks of the history profile that were measured."""
     for regex in map(re.compile, regexes(HISTORY)):
         for name in history.graphs:
-            for others, places in _selected(name, history.index["benchmarks"][name], regex).items():
-                yield _chart(name, history, others, places)
+            benchmark = history.index["benchmarks"][name]
+            for others, places in _selected(name, benchmark, regex).items():
+                curves = {
+                    implementation: [
+                        _value(history.graphs[name].get(revision), place, benchmark["unit"])
+                        for revision in history.revisions
+                    ]
+                    for implementation, place in places.items()
+                }
+                if any(value is not None for values in curves.values() for value in values):
+                    yield Headline(name, dict(others), curves, _text(benchmark["unit"]))
 
 
 def _selected(
@@ -111,25 +132,40 @@ def _selected(
     return found
 
 
-def _chart(name: str, history: History, others: tuple[tuple[str, str], ...], places: dict[str, int]) -> str:
-    """A curve for each implementation; "" if there is nothing to draw."""
-    unit, revisions = history.index["benchmarks"][name]["unit"], history.revisions
-    series = []
-    for implementation, place in places.items():
-        values = [_value(history.graphs[name].get(revision), place, unit) for revision in revisions]
-        if any(value is not None for value in values):
-            style = f"s{IMPLEMENTATIONS.index(implementation)}"
-            series.append(Series(implementation, style, range(len(revisions)), values))
-    if not series:
-        return ""
-    hashes = [history.hash_of(revision) for revision in revisions]
+def _charts(headlines: Sequence[Headline], history: History) -> str:
+    hashes = [history.hash_of(revision) for revision in history.revisions]
     commits = Axis(0, len(hashes) - 1, False, lambda at: hashes[int(at)] if at == int(at) else "")
-    scale = log_axis([value for each in series for value in each.y if value is not None], _text(unit))
-    chart = line_chart(_readable(name), series, commits, scale, ("{x}: ", "{name} {y}"))
-    settings = ", ".join(f"{parameter} {value}" for parameter, value in others).replace("'", "")
-    address = history.address(name, dict(others))
-    note = f'<span class="soft">{escape(settings)} <a href="{escape(address)}">graph</a></span>'
-    return chart.replace("</figcaption>", f"{note}</figcaption>", 1)
+    charts = []
+    for one in headlines:
+        series = [
+            Series(name, f"s{IMPLEMENTATIONS.index(name)}", range(len(hashes)), values)
+            for name, values in one.curves.items()
+        ]
+        scale = log_axis([value for each in series for value in each.y if value is not None], one.text)
+        chart = line_chart(_readable(one.name), series, commits, scale, ("{x}: ", "{name} {y}"))
+        charts.append(chart.replace("</figcaption>", f"{_settings(one, history)}</figcaption>", 1))
+    return f'<div class="figures">{"".join(charts)}</div>'
+
+
+def _table(headlines: Sequence[Headline], history: History) -> str:
+    """For a single commit, of which a curve would show nothing."""
+    head = "".join(f'<th scope="col">{name}</th>' for name in IMPLEMENTATIONS)
+    rows = []
+    for one in headlines:
+        values = [one.curves.get(name, [None])[-1] for name in IMPLEMENTATIONS]
+        cells = "".join(f"<td>{'–' if value is None else one.text(value)}</td>" for value in values)
+        title = f"{escape(_readable(one.name))}<small>{_settings(one, history)}</small>"
+        rows.append(f'<tr><th scope="row">{title}</th>{cells}</tr>')
+    return (
+        f'<div class="wide"><table class="plain compare"><thead><tr><td></td>{head}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def _settings(headline: Headline, history: History) -> str:
+    text = ", ".join(f"{parameter} {value}" for parameter, value in headline.others.items()).replace("'", "")
+    address = history.address(headline.name, headline.others)
+    return f'<span class="soft">{escape(text)} <a href="{escape(address)}">graph</a></span>'
 
 
 def _value(values: Any, place: int, unit: str) -> float | None:
