@@ -25,9 +25,9 @@ CYTHON_SOURCES := setup.py pyproject.toml $(wildcard src/triradix/compare/*.pyx 
 RUST_SOURCES := $(wildcard rust_impl/Cargo.toml rust_impl/Cargo.lock rust_impl/pyproject.toml rust_impl/*.pyi) \
 	$(shell find rust_impl/src rust_impl/build.rs -type f 2>/dev/null)
 
-.PHONY: help setup build replay compare peers test test-thorough cargo-test ablations mutants lint lint-python \
-	lint-cython lint-rust types format hooks bench bench-full bench-history bench-compare bench-keep bench-publish profile site \
-	site-pictures browser-test clean FORCE
+.PHONY: help setup build replay compare peers test test-thorough cargo-test mutants lint lint-python lint-cython \
+	lint-rust types format hooks bench bench-full bench-history bench-compare bench-keep bench-publish profile site \
+	site-pictures browser-test ablations clean FORCE
 
 help: ## Say what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | while IFS='	' read -r name what; do \

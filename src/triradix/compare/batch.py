@@ -40,7 +40,7 @@ class Batch(Work):
         single, many, ratio = self.rows
         figures = {single.name: self.single(self.keys) / 1000}
         if self.many is not None:
-            figures[many.name] = self.many([self.keys]) / len(self.keys) / 1000
+            figures[many.name] = self.many([self.keys], _PASSES) / len(self.keys) / 1000
             figures[ratio.name] = figures[many.name] / figures[single.name]
         return figures
 
@@ -67,7 +67,7 @@ class Waiting(Work):
         return [self.tree.match(key)[0] for key in self.keys[:5]]
 
     def round(self) -> dict[str, float]:
-        return {self.rows[0].name: self.loop(self.items) * len(self.items) / 1e6}
+        return {self.rows[0].name: self.loop(self.items, _PASSES) * len(self.items) / 1e6}
 
 
 class Threads(Batch):

@@ -72,8 +72,9 @@ def compare(options: argparse.Namespace) -> int:
     from rich.console import Console
 
     from triradix.compare.driver import run
+    from triradix.compare.page import render_page
     from triradix.compare.peers import PeersError, find_or_make
-    from triradix.compare.report import make_report, write_json
+    from triradix.compare.report import failed, make_report, write_json
     from triradix.compare.row import FULL, QUICK
     from triradix.compare.rows import choose, make_works
     from triradix.compare.table import print_table
@@ -112,17 +113,22 @@ def compare(options: argparse.Namespace) -> int:
         watch=lambda title, number, total: print(f"{number + 1}/{total} {title}", file=sys.stderr, flush=True),
     )
     for system in options.systems:
-        if system.name in result.missing and peers is not None:
+        # Of peers that are not installed the sentence above has told.
+        if system.name in result.missing and (system.ours or peers is not None):
             print(f"triradix compare: {system.label} is left out: {result.missing[system.name]}", file=sys.stderr)
+    if "floor" in result.missing:
+        print(f"triradix compare: there is no floor: {result.missing['floor']}", file=sys.stderr)
+    if not any(system.name in result.versions for system in options.systems):
+        return _refuse("none of the systems can run")
     report = make_report(works, options.systems, scale, result, _command(options))
     print_table(report, Console())
     try:
-        for path, text in ((options.json, write_json(report)),):
+        for path, text in ((options.json, write_json(report)), (options.html, render_page(report))):
             path.write_text(text, encoding="utf-8")
     except OSError as error:
         return _refuse(f"{path} cannot be written: {error.strerror}")
-    print(f"{options.json} written")
-    return 0
+    print(f"{options.json} and {options.html} written")
+    return 1 if any(failed(report)) else 0
 
 
 def _refuse(sentence: str) -> int:

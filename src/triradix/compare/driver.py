@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,10 +24,14 @@ Watcher = Callable[[str, int, int], None]
 
 @dataclass
 class Measured:
-    """The rounds of a row: for each system its figures, or why it has none."""
+    """The rounds of a row: for each system its figures, or why it has none.
+
+    ``failed``: those that have none although they offer what the row measures.
+    """
 
     rounds: dict[str, list[float]] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
+    failed: set[str] = field(default_factory=set)
     floor: list[float] = field(default_factory=list)
 
 
@@ -76,7 +80,7 @@ class Worker:
         code = self._process.wait()
         self._errors.seek(0)
         last = self._errors.read().decode(errors="replace").strip().splitlines()[-1:]
-        return {"missing": ": ".join([f"its process ended with code {code}", *last])}
+        return {"missing": ": ".join([f"its process ended with code {code}", *last]), "failed": True}
 
 
 def run(
@@ -125,7 +129,7 @@ def _measure(work: Work, workers: Mapping[str, Worker], scale: Scale, seed: int,
                 reply = workers[name].ask(round=number)
                 if "missing" in reply:
                     begun.remove(name)
-                    _miss(work, name, reply["missing"], result)
+                    _miss(work, name, reply, result)
                     continue
                 _note(work, name, reply["figures"], result)
         for name in begun:
@@ -137,25 +141,29 @@ def _begin(work: Work, worker: Worker, seed: int, answers: dict[str, Any], resul
     name = worker.system.name
     reply = worker.ask(begin=work.name, seed=seed)
     if "missing" in reply:
-        _miss(work, name, reply["missing"], result)
+        _miss(work, name, reply, result)
         return False
     if name == FLOOR.name:
         return True
     first = next(iter(answers), None)
     if first is not None and answers[first] != reply["ready"]:
         worker.ask(end=True)
-        _miss(work, name, f"answered {reply['ready']} where {first} answered {answers[first]}", result)
+        why = f"answered {reply['ready']} where {first} answered {answers[first]}"
+        _miss(work, name, {"missing": why, "failed": True}, result)
         return False
     answers[name] = reply["ready"]
     return True
 
 
-def _miss(work: Work, name: str, why: str, result: Run) -> None:
+def _miss(work: Work, name: str, reply: Mapping[str, Any], result: Run) -> None:
+    if name == FLOOR.name:
+        return  # a row without a floor
     for row in work.rows:
         measured = result.rows[row.name]
         measured.rounds.pop(name, None)
-        if name != FLOOR.name:
-            measured.missing[name] = why
+        measured.missing[name] = reply["missing"]
+        if reply.get("failed"):
+            measured.failed.add(name)
 
 
 def _note(work: Work, name: str, figures: Mapping[str, float], result: Run) -> None:
@@ -206,7 +214,8 @@ def _worker(system: System, scale: Scale, core: int | None, peers: Peers | None)
             yield Worker(system, process, errors)
         finally:
             assert process.stdin is not None and process.stdout is not None
-            process.stdin.close()
+            with suppress(BrokenPipeError):
+                process.stdin.close()
             try:
                 process.wait(timeout=5)
             except subprocess.TimeoutExpired:

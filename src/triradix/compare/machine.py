@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from time import perf_counter_ns
 from typing import Any, ClassVar
 
 import numpy as np
 
-from triradix.compare.adapter import Adapter, CannotDo, Loop
+from triradix.compare.adapter import Adapter, CannotDo, Loop, shares, undisturbed
 from triradix.compare.row import VOCABULARY, Floor, Row, Scale, Work
 
 Step = Callable[[int], Any]
@@ -51,7 +52,7 @@ class Part(Work):
         self._times = times_for(self._step, scale.round_ns)
 
     def round(self) -> dict[str, float]:
-        return {self.rows[0].name: elapsed(self._step, self._times) / self._times}
+        return {self.rows[0].name: each(self._step, self._times)}
 
 
 class EmptyCall(Work):
@@ -82,7 +83,7 @@ class _FloorOfMatch:
         self._parts.append((step, times_for(step, round_ns), share))
 
     def round(self) -> float:
-        return sum(share * elapsed(step, times) / times for step, times, share in self._parts)
+        return sum(share * each(step, times) for step, times, share in self._parts)
 
 
 def compare(count: int, keys: int, stored: int, key_bits: int, rng: np.random.Generator) -> Step:
@@ -119,6 +120,11 @@ def elapsed(step: Step, times: int) -> int:
     began = perf_counter_ns()
     step(times)
     return perf_counter_ns() - began
+
+
+def each(step: Step, times: int) -> float:
+    """ns of one."""
+    return undisturbed((partial(elapsed, step, part), part) for part in shares(times))
 
 
 def times_for(step: Step, round_ns: int) -> int:

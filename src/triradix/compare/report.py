@@ -23,6 +23,9 @@ Report = dict[str, Any]
 
 PEER = {"rust": "sglang-rust-raw", "cython": "rust", "reference": "sglang-py"}
 """What a figure of ours stands beside, where no bar says otherwise."""
+ITSELF = "×"
+"""The unit of rows that hold a system against itself: its figure says nothing beside another's."""
+FAILED = "has no figure:"
 FLOOR_TIMES, FLOOR_PLUS_NS = 1.35, 150.0
 NANOSECONDS = {"ns": 1.0, "µs": 1e3, "ms": 1e6}
 
@@ -54,6 +57,13 @@ def make_report(works: Sequence[Work], systems: Sequence[System], scale: Scale, 
     }
 
 
+def failed(report: Report) -> list[str]:
+    """Sentences about those of ours that could not be measured, or answered differently."""
+    sentences = [sentence for row in report["rows"] for sentence in row["lost"] if FAILED in sentence]
+    ours = [system for system in report["systems"] if system["ours"] and system["missing"]]
+    return sentences + [f"{system['label']} {FAILED} {system['missing']}" for system in ours]
+
+
 def write_json(report: Report) -> str:
     return json.dumps(report, indent=1, ensure_ascii=False) + "\n"
 
@@ -70,6 +80,8 @@ def _row(row: Row, measured: Measured, systems: Sequence[System], labels: dict[s
             lost += sentences
         elif system.name in measured.missing:
             cells[system.name] = {**_EMPTY, "missing": measured.missing[system.name]}
+            if system.ours and system.name in measured.failed:
+                lost.append(f"{system.label} {FAILED} {measured.missing[system.name]}")
     return {
         "name": row.name,
         "title": row.title,
@@ -113,7 +125,7 @@ def _cell(
             verdicts.append(found)
             lost += [found] if found else []
     versus = next((bar.versus for bar in row.bars if bar.system == system.name), PEER.get(system.name))
-    if versus in measured.rounds:
+    if row.unit != ITSELF and versus in measured.rounds and any(measured.rounds[versus]):
         ratio, low, high = paired_ratio(rounds, measured.rounds[versus])
         cell["ratio"] = {"versus": versus, "median": ratio, "low": low, "high": high}
     if floor is not None:
@@ -140,6 +152,8 @@ def _verdict(row: Row, bar: Bar, median: float, measured: Measured, labels: dict
     if bar.versus not in measured.rounds:
         return None
     rounds, theirs = measured.rounds[bar.system], measured.rounds[bar.versus]
+    if not any(theirs):  # a peer that takes nothing at all
+        return "" if median == 0 else f"{who}: {number(median)} {row.unit}; {labels[bar.versus]}: none"
     ratio, low, high = paired_ratio(rounds, theirs)
     slack = bar.slack is not None and median - quartiles(theirs)[1] <= bar.slack
     if ratio <= bar.limit or slack:
@@ -150,13 +164,18 @@ def _verdict(row: Row, bar: Bar, median: float, measured: Measured, labels: dict
 
 def _behind_peers(row: Row, system: System, measured: Measured, labels: dict[str, str]) -> list[str]:
     """A peer that is better. The reference, plain Python, is held against SGLang's Python alone, and by its bar."""
-    if system.name == "reference":
+    if system.name == "reference" or row.unit == ITSELF:
         return []
     lost = []
     for peer in measured.rounds:
         if peer in triradix.IMPLEMENTATIONS or peer == system.name or not labels[peer]:
             continue
-        ratio, _, _ = paired_ratio(measured.rounds[system.name], measured.rounds[peer])
+        ours, theirs = measured.rounds[system.name], measured.rounds[peer]
+        if not any(theirs):
+            if any(ours) and row.lower_is_better:
+                lost.append(f"{system.label} is behind {labels[peer]}, which takes nothing")
+            continue
+        ratio, _, _ = paired_ratio(ours, theirs)
         if ratio > 1 if row.lower_is_better else ratio < 1:
             lost.append(f"{system.label} is behind {labels[peer]}: {ratio_text(ratio)} × its figure")
     return lost

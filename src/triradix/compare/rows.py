@@ -79,7 +79,7 @@ def _matches(scale: Scale) -> list[Work]:
         works.Resumed(
             Row(
                 "resumed-128k",
-                "the same, resumed at 128K with 256 new tokens (peers: the whole key)",
+                "match resumed at 128K cached tokens with 256 new ones (peers: the whole key)",
                 MATCH,
                 parameters={"context": 131_072, "new": 256},
                 bars=bars(270),
@@ -113,7 +113,7 @@ def _matches(scale: Scale) -> list[Work]:
         works.ManyMatch(
             Row(
                 "branched-match",
-                "the same with another end below each prefix",
+                "match through 64 prefixes with another end below each, 2K tokens",
                 MATCH,
                 parameters={"tokens": 2048, "prefixes": 64},
                 floor=Floor(((2048, 1, 1),), 64, 4 * 2048 + 64 * 128),
@@ -163,12 +163,22 @@ def _changes(scale: Scale) -> list[Work]:
         ),
         works.Locks(
             Row("lock", "lock a path of 64 nested prefixes", CHANGE, parameters={"depth": 64}, bars=bars(13)),
-            Row("unlock", "unlock it", CHANGE, parameters={"depth": 64}, bars=bars(13)),
+            Row("unlock", "unlock a path of 64 nested prefixes", CHANGE, parameters={"depth": 64}, bars=bars(13)),
             64,
         ),
         works.Locks(
-            Row("branched-lock", "lock one with another end below each prefix", CHANGE, parameters={"depth": 64}),
-            Row("branched-unlock", "unlock it", CHANGE, parameters={"depth": 64}),
+            Row(
+                "branched-lock",
+                "lock a path of 64 prefixes with another end below each",
+                CHANGE,
+                parameters={"depth": 64},
+            ),
+            Row(
+                "branched-unlock",
+                "unlock a path of 64 prefixes with another end below each",
+                CHANGE,
+                parameters={"depth": 64},
+            ),
             64,
             branches=True,
         ),
@@ -253,10 +263,10 @@ def _short() -> list[Work]:
 
     return [
         works.HotMatch(row("match", "match of 16 cached tokens"), 16),
-        works.HotMatch(row("slots", "the same with its slots"), 16, call="match with its slots"),
+        works.HotMatch(row("slots", "match of 16 cached tokens, with its slots"), 16, call="match with its slots"),
         works.InsertAgain(row("insert-again", "insert of 16 tokens that are cached"), 16),
         works.FreshInsert(row("insert", "insert of 16 new tokens"), 0, 16),
-        works.Locks(row("lock", "lock a run of 32 tokens"), row("unlock", "unlock it"), 1),
+        works.Locks(row("lock", "lock a run of 32 tokens"), row("unlock", "unlock a run of 32 tokens"), 1),
         eviction.ShortEvict(row("evict", "evict 16 tokens, with the array"), 16),
     ]
 
@@ -280,7 +290,7 @@ def _forms_and_pages() -> list[Work]:
         works.Beside(
             Row(
                 "prefixkey-8k-ratio",
-                "the same ÷ that with a u32 key",
+                "hot match of 8K tokens with a PrefixKey ÷ with a u32 key",
                 FORMS,
                 "×",
                 parameters={"tokens": length},
@@ -308,7 +318,7 @@ def _forms_and_pages() -> list[Work]:
                 works.Beside(
                     Row(
                         f"{name}-ratio",
-                        "the same ÷ that with page size 1",
+                        f"page size {page_size} ÷ page size 1, hot match of {_tokens(length)} tokens",
                         PAGES,
                         "×",
                         parameters=what,
@@ -344,10 +354,15 @@ def _batches(scale: Scale) -> list[Work]:
                 parameters=what,
                 floor=floor,
             ),
-            Row("batch-many", "the same with one match_prefix_many, one thread", BATCH, parameters=what),
+            Row(
+                "batch-many",
+                f"match of {keys:,} keys of 256 tokens in one batch, one thread, a key",
+                BATCH,
+                parameters=what,
+            ),
             Row(
                 "batch-ratio",
-                "the batch ÷ the single calls",
+                f"batch of {keys:,} keys ÷ single calls",
                 BATCH,
                 "×",
                 parameters=what,
@@ -355,10 +370,10 @@ def _batches(scale: Scale) -> list[Work]:
             ),
         ),
         batch.Threads(
-            Row("threads-2", "times as fast on two threads", BATCH, "×", lower_is_better=False, parameters=what),
+            Row("threads-2", "batch: times as fast on two threads", BATCH, "×", lower_is_better=False, parameters=what),
             Row(
                 "threads-ceiling",
-                "times as fast in two processes with a tree each",
+                "batch: times as fast in two processes with a tree each",
                 BATCH,
                 "×",
                 lower_is_better=False,
@@ -366,7 +381,7 @@ def _batches(scale: Scale) -> list[Work]:
             ),
             Row(
                 "threads-bar",
-                "two threads ÷ the lesser of 1.8 and 0.95 × the two processes",
+                "batch: two threads ÷ the lesser of 1.8 and 0.95 × the two processes",
                 BATCH,
                 "×",
                 lower_is_better=False,
@@ -401,7 +416,7 @@ def _over_time(scale: Scale) -> list[Work]:
             ),
             Row(
                 "turnover-growth",
-                "the same ÷ after 2 turnovers",
+                "memory of a full cache after 10 turnovers ÷ after 2",
                 TIME,
                 "×",
                 parameters=what,
@@ -419,7 +434,7 @@ def _over_time(scale: Scale) -> list[Work]:
             ),
             Row(
                 "reads-match",
-                "one whole match after that ÷ one of a fresh run",
+                "one whole match of runs so read ÷ one of fresh runs",
                 TIME,
                 "×",
                 parameters={"runs": scale.read_runs},

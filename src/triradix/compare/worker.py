@@ -81,7 +81,8 @@ def main(arguments: list[str]) -> None:
         _, status = os.waitpid(child, 0)
         if status:
             code = os.waitstatus_to_exitcode(status)
-            channel.send(missing=f"the process ended with {f'signal {-code}' if code < 0 else f'exit code {code}'}")
+            how = f"signal {-code}" if code < 0 else f"exit code {code}"
+            channel.send(missing=f"its process ended with {how}", failed=True)
 
 
 def _measure(channel: _Channel, adapter: type[Adapter], work: Work, scale: Scale, seed: int) -> None:
@@ -92,13 +93,13 @@ def _measure(channel: _Channel, adapter: type[Adapter], work: Work, scale: Scale
         work.setup(adapter, scale, np.random.default_rng(seed))
         channel.send(ready=work.answer())
     except Exception as error:
-        channel.send(missing=_sentence(error))
+        channel.send(missing=_sentence(error), failed=not isinstance(error, CannotDo))
         return
     while (command := channel.receive()) is not None and "end" not in command:
         try:
             channel.send(figures=in_fork(work.round) if work.afresh else work.round())
         except Exception as error:
-            channel.send(missing=_sentence(error))
+            channel.send(missing=_sentence(error), failed=not isinstance(error, CannotDo))
             return
     channel.send(ended=True)
 
