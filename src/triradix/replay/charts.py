@@ -27,12 +27,16 @@ class Series:
 
 @dataclass(frozen=True)
 class Axis:
-    """A scale of a chart; ``text`` writes a value for people. A logarithmic one holds positive numbers only."""
+    """A scale of a chart; ``text`` writes a value for people. A logarithmic one holds positive numbers only.
+
+    ``marks``: where its ticks stand, if not at round numbers.
+    """
 
     low: float
     high: float
     log: bool
     text: Callable[[float], str]
+    marks: tuple[float, ...] = ()
 
     def at(self, value: float) -> float:
         """Where the value lies: 0 … 1 on the axis, cut to it."""
@@ -44,6 +48,8 @@ class Axis:
         return min(max(share, 0.0), 1.0)
 
     def ticks(self) -> list[float]:
+        if self.marks:
+            return list(self.marks)
         if self.log:
             powers = range(round(math.log10(self.low)), round(math.log10(self.high)) + 1)
             step = 1 + (len(powers) - 1) // 5
