@@ -3,9 +3,9 @@
 from functools import cache
 from typing import Any
 
-from triradix import PrefixCache
+from triradix import PrefixCache, PrefixKey
 
-from .commit import create, needs, needs_module
+from .commit import create, needs
 from .timing import Heavy
 from .workload import IMPLEMENTATIONS, keys_of_large, large, plant, prompts
 
@@ -66,9 +66,6 @@ class WaitingQueue(Heavy):
 
 @cache
 def _queue(implementation: str) -> tuple[PrefixCache, list[Any]]:
-    needs_module("triradix.keys")
-    from triradix import PrefixKey
-
     tree, keys = create(implementation), prompts(2048, 256, 10_000)
     plant(tree, keys[:1000])
     waiting = [PrefixKey(key) for key in keys]

@@ -6,17 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from triradix import PrefixKey
+
 from .timing import Timed
 from .workload import IMPLEMENTATIONS, Rows, as_array, filled, rows
-
-
-def _prefix_key(row: Rows) -> Any:
-    import triradix
-
-    if not hasattr(triradix, "PrefixKey"):
-        raise NotImplementedError("this commit has no PrefixKey yet")
-    return triradix.PrefixKey(row)
-
 
 FORMS: dict[str, Callable[[Rows], Any]] = {
     "list": lambda row: row.tolist(),
@@ -25,7 +18,7 @@ FORMS: dict[str, Callable[[Rows], Any]] = {
     "array I": lambda row: array("I", row.tolist()),
     "NumPy int64": lambda row: row.copy(),
     "NumPy int32": lambda row: row.astype(np.int32),
-    "PrefixKey": _prefix_key,
+    "PrefixKey": PrefixKey,
 }
 
 
