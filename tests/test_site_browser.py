@@ -102,7 +102,7 @@ def blank_canvases(page: Page, within: str) -> list[bool]:
 
 def test_every_page_is_whole(browser: Browser, site: Path, base: str) -> None:
     watched = Watched(browser, base, viewport=PHONE)
-    assert {"index.html", "commits.html", "replay.html", "asv/index.html"} <= set(pages_of(site))
+    assert {"index.html", "commits.html", "compare.html", "replay.html", "asv/index.html"} <= set(pages_of(site))
     for address in pages_of(site):
         page = watched.open(address)
         assert watched.wrong == [], address
@@ -186,11 +186,11 @@ def test_the_page_that_leads_in(browser: Browser, site: Path, base: str) -> None
     watched = Watched(browser, base)
     page = watched.open("index.html")
     charts = page.locator("section svg.chart")
-    assert charts.count() == 6  # two of the replay, four of the commits
-    assert [charts.nth(at).locator("path.curve").count() for at in range(6)] == [len(IMPLEMENTATIONS)] * 6
+    assert charts.count() == 9  # two of the comparison, three of the replay, four of the commits
+    assert [charts.nth(at).locator("path.curve").count() for at in range(9)] == [5, 4, 3, 3, 2, 3, 3, 3, 3]
     assert page.locator("section img").evaluate_all("all => all.every(img => img.complete && img.naturalWidth)")
-    charts.nth(3).hover()
-    readout = charts.nth(3).locator("xpath=..").locator(".readout")
+    charts.nth(5).hover()
+    readout = charts.nth(5).locator("xpath=..").locator(".readout")
     assert re.match(r"[0-9a-f]{8}: reference .* µs · cython .* · rust ", readout.inner_text())
     page.locator("figcaption a").first.click()
     page.wait_for_selector("#main-graph canvas")

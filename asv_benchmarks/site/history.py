@@ -157,7 +157,7 @@ def _table(headlines: Sequence[Headline], history: History) -> str:
         title = f"{escape(_readable(one.name))}<small>{_settings(one, history)}</small>"
         rows.append(f'<tr><th scope="row">{title}</th>{cells}</tr>')
     return (
-        f'<div class="wide"><table class="plain compare"><thead><tr><td></td>{head}</tr></thead>'
+        f'<div class="wide"><table class="plain headlines"><thead><tr><td></td>{head}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div>"
     )
 

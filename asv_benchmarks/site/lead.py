@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
@@ -11,7 +10,7 @@ from string import Template
 
 from asv_benchmarks.site.libraries import Library
 from asv_benchmarks.site.offline import LIBRARIES
-from asv_benchmarks.site.parts import Part
+from asv_benchmarks.site.parts import Part, between
 
 HERE = Path(__file__).parent
 
@@ -20,10 +19,10 @@ def lead_page(parts: Sequence[Part], libraries: Sequence[Library]) -> str:
     replay = files("triradix.replay").joinpath("page.html").read_text(encoding="utf-8")
     contents = "".join(f'<a href="#{part.name}">{escape(part.title)}</a>' for part in parts)
     # The page's own rules come last: those of a part must not change it.
-    styles = "".join([*(part.styles for part in parts), _inside("style", replay)])
+    styles = "".join([*(part.styles for part in parts), between(replay, "<style>", "</style>")])
     return Template((HERE / "page.html").read_text(encoding="utf-8")).substitute(
         styles=styles,
-        script=_inside("script", replay),
+        script=between(replay, "<script>", "</script>"),
         contents=contents,
         parts="".join(map(_section, parts)),
         footer=_credits(libraries),
@@ -38,14 +37,8 @@ def commits_page(commits: Sequence[tuple[str, str, str]]) -> str:
         for name, day, subject in commits
     )
     return Template((HERE / "commits.html").read_text(encoding="utf-8")).substitute(
-        styles=_inside("style", replay), rows=rows
+        styles=between(replay, "<style>", "</style>"), rows=rows
     )
-
-
-def _inside(element: str, page: str) -> str:
-    found = re.search(f"<{element}>(.*?)</{element}>", page, re.DOTALL)
-    assert found, f"page.html of the replay has no <{element}>"
-    return found[1]
 
 
 def _section(part: Part) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -40,19 +41,25 @@ def read_json(path: Path, command: str) -> dict[str, Any] | None:
     return found
 
 
-def copy(sources: list[Path], site: Path) -> list[str]:
-    """Those of the files that exist, copied, pages with a way back to the one that leads in; their names."""
-    present = [path for path in sources if path.is_file()]
-    for path in present:
-        text = path.read_text(encoding="utf-8")
-        if path.suffix == ".html":
-            # An icon of their own, or browsers ask the server's root for one.
-            text = text.replace("</head>", '<link rel="icon" href="data:,">\n</head>', 1)
-            text = text.replace(
-                "<main>", '<main>\n<p><a href="index.html" style="color: inherit">All figures</a></p>', 1
-            )
-        (site / path.name).write_text(text, encoding="utf-8")
-    return [path.name for path in present]
+def between(page: str, begin: str, end: str) -> str:
+    found = re.search(f"{re.escape(begin)}(.*?){re.escape(end)}", page, re.DOTALL)
+    assert found, f"a page of triradix has no {begin} … {end} any more"
+    return found[1]
+
+
+def excerpt(page: str, begin: str, end: str) -> str:
+    """What stands there on a page, to stand below one of our headings."""
+    return between(page, begin, end).replace("<h2>", "<h3>").replace("</h2>", "</h3>")
+
+
+def write_page(page: str, report: dict[str, Any], path: Path) -> None:
+    """The page with a way back to the one that leads in, and the report that it shows beside it."""
+    if 'rel="icon"' not in page:
+        # Else browsers ask the server's root for one.
+        page = page.replace("</head>", '<link rel="icon" href="data:,">\n</head>', 1)
+    page = page.replace("<main>", '<main>\n<p><a href="index.html" style="color: inherit">All figures</a></p>', 1)
+    path.write_text(page, encoding="utf-8")
+    path.with_suffix(".json").write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def machine_text(machine: dict[str, Any]) -> str:

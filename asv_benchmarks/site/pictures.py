@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, sync_playwright
 from playwright.sync_api import Error as BrowserError
 
 from asv_benchmarks.site import CannotMake
@@ -30,26 +30,17 @@ def chromium() -> Iterator[Browser]:
             browser.close()
 
 
-def first_graph(site: Page) -> str | None:
-    """Address of the first chart's graph on the page that leads in, else that of the first graph."""
-    for choice in ("figcaption a", ".names a"):
-        link = site.locator(choice).first
-        if link.count():
-            return link.get_attribute("href")
-    return None
-
-
 def take(browser: Browser, site: Path, folder: Path) -> None:
     """Write site.png, the page that leads in, and asv.png, a graph, to ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
     page = browser.new_page(viewport={"width": 1200, "height": 1400})
     page.goto((site / "index.html").resolve().as_uri())
     page.screenshot(path=folder / "site.png")
-    graph = first_graph(page)
-    if graph is None:
-        raise CannotMake("there is no graph to picture yet: `make bench` measures")
+    graphs = page.locator("#history :is(figcaption, table) a")
+    if not graphs.count():
+        raise CannotMake("there is no graph to picture yet: `make bench-history` measures")
     page.set_viewport_size({"width": 1200, "height": 640})
-    page.goto((site / "index.html").resolve().as_uri().replace("index.html", graph))
+    graphs.first.click()
     page.wait_for_selector("#main-graph canvas")
     page.screenshot(path=folder / "asv.png")
     page.close()
