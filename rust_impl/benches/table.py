@@ -90,9 +90,10 @@ def table(estimates: Sequence[Estimate]) -> str:
     def cell(estimate: Estimate | None) -> str:
         if estimate is None:
             return "–"
-        median = figure(estimate.median)
-        best = estimate.median == least[estimate.column]
-        return f"{f'**{median}**' if best else median} [{figure(estimate.low)}, {figure(estimate.high)}]"
+        median, low, high = figure(estimate.median), figure(estimate.low), figure(estimate.high)
+        best = f"**{median}**" if estimate.median == least[estimate.column] else median
+        # What was counted has no interval.
+        return best if estimate.low == estimate.high else f"{best} [{low}, {high}]"
 
     lines = [["", *columns], ["---", *("---:" for _ in columns)]]
     for row in in_order(estimate.row for estimate in estimates):
@@ -114,11 +115,13 @@ def machine(estimates: Sequence[Estimate], command: str) -> str:
             f"How noisy it was: {row}, measured at the beginning of each of {len(medians)} parts, took between "
             f"{figure(low)} and {figure(high)} ns, a factor of {high / low:.2f}.\n"
         )
-    spreads = sorted((e.high - e.low) / e.median for e in estimates if e.group != NOISE)
+    spreads = sorted((e.high - e.low) / e.median for e in estimates if e.group != NOISE and e.high > e.low)
+    if not spreads:
+        return "\n".join(lines)
     half, most = spreads[len(spreads) // 2], spreads[len(spreads) * 9 // 10]
     lines.append(
-        f"Of the {len(spreads)} intervals below, half are narrower than {half:.0%} of their median, nine in ten than "
-        f"{most:.0%}.\n"
+        f"Of the {len(spreads)} intervals of 95 %, half are narrower than {half:.1%} of their median, nine in ten than "
+        f"{most:.1%}.\n"
     )
     return "\n".join(lines)
 

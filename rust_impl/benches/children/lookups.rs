@@ -119,18 +119,18 @@ fn list(tree: &Tree, parent: u32, page: &[u32]) -> Option<u32> {
     None
 }
 
-pub fn all(tree: &Tree, few: bool) -> Vec<(&'static str, Lookup)> {
-    let mut all = vec![
-        ("map a node, owned pages, SipHash", map_a_node::<std::hash::RandomState>(tree)),
-        ("map a node, owned pages, foldhash", map_a_node::<foldhash::quality::RandomState>(tree)),
-        ("one table, SipHash", beside::<Sip>(tree)),
-        ("one table, foldhash, hash in the run", kept(tree)),
-        ("one table, foldhash, half of the hash in the table", beside::<FoldQuality>(tree)),
-        ("the same, page written as bytes", beside::<FoldWritten>(tree)),
-        ("the same, foldhash (fast)", beside::<FoldFast>(tree)),
-    ];
-    if few {
-        all.push(("list of siblings", Box::new(list)));
-    }
-    all
-}
+/// By name; each is made for one tree.
+pub type Makers<const N: usize> = [(&'static str, fn(&Tree) -> Lookup); N];
+
+pub const WAYS: Makers<7> = [
+    ("map a node, owned pages, SipHash", map_a_node::<std::hash::RandomState>),
+    ("map a node, owned pages, foldhash", map_a_node::<foldhash::quality::RandomState>),
+    ("one table, SipHash", beside::<Sip>),
+    ("one table, foldhash, hash in the run", kept),
+    ("one table, foldhash, half of the hash in the table", beside::<FoldQuality>),
+    ("the same, page written as bytes", beside::<FoldWritten>),
+    ("the same, foldhash (fast)", beside::<FoldFast>),
+];
+
+/// For parents with few children.
+pub const SIBLINGS: Makers<1> = [("list of siblings", |_| Box::new(list))];

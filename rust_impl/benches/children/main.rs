@@ -68,8 +68,11 @@ fn lookup(criterion: &mut Criterion) {
     for (group, parents, asked, missing) in groups {
         for page in PAGES {
             let work = Work::new(page, parents, asked, missing);
-            for (name, lookup) in lookups::all(&work.tree, parents > 1) {
-                work.measure(criterion, group, name, &lookup);
+            for (name, make) in lookups::WAYS {
+                work.measure(criterion, group, name, &make(&work.tree));
+            }
+            for (name, make) in lookups::SIBLINGS.iter().filter(|_| parents > 1) {
+                work.measure(criterion, group, name, &make(&work.tree));
             }
         }
     }

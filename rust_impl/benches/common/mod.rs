@@ -10,13 +10,13 @@ use criterion::measurement::{Measurement, ValueFormatter, WallTime};
 
 pub type Criterion = criterion::Criterion<CpuTime>;
 
-/// Short samples, since there are many benchmarks; criterion's options (`--measurement-time 5`) override them.
+/// Briefly, since there are hundreds of benchmarks; criterion's options (`--measurement-time 5`) override them.
 pub fn config() -> Criterion {
     criterion::Criterion::default()
         .with_measurement(CpuTime)
-        .warm_up_time(Duration::from_millis(300))
-        .measurement_time(Duration::from_millis(1_000))
-        .sample_size(50)
+        .warm_up_time(Duration::from_millis(200))
+        .measurement_time(Duration::from_millis(500))
+        .sample_size(30)
         .nresamples(10_000)
 }
 
