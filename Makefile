@@ -143,8 +143,8 @@ profile: build ## Record who holds the GIL in each implementation: out/profiles
 site: build ## Make the site of everything measured, to be opened from any folder: out/site/index.html
 	$(BIN)/python -m asv_benchmarks.site $(ARGS)
 
-site-pictures: build ## The same, and its pictures for the README: docs/site.png, docs/asv.png
-	chromium=$$(.ci/chromium) && CHROMIUM="$$chromium" $(BIN)/python -m asv_benchmarks.site --pictures docs $(ARGS)
+site-pictures: site ## The same, and its pictures for the README: docs/site.png, docs/asv.png
+	chromium=$$(.ci/chromium) && CHROMIUM="$$chromium" $(BIN)/python -m asv_benchmarks.site.pictures out/site docs
 
 browser-test: build ## Pass the tests of the site in a headless Chromium
 	chromium=$$(.ci/chromium) && CHROMIUM="$$chromium" $(BIN)/python -m pytest -m browser tests/test_site_browser.py $(ARGS)

@@ -15,6 +15,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 from site_samples import COMMITS, make_samples
 
+from asv_benchmarks.site import CannotMake
 from asv_benchmarks.site.__main__ import make_site
 from asv_benchmarks.site.pictures import chromium, take
 from triradix import IMPLEMENTATIONS
@@ -203,3 +204,5 @@ def test_pictures(browser: Browser, site: Path, tmp_path: Path) -> None:
     take(browser, site, tmp_path)
     for name in ("site.png", "asv.png"):
         assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(CannotMake, match="there is no site in .*nowhere: `make site` makes it"):
+        take(browser, tmp_path / "nowhere", tmp_path)

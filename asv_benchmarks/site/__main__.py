@@ -88,7 +88,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m asv_benchmarks.site", description="Make the site from what has been measured."
     )
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "site", help="folder (default out/site)")
-    parser.add_argument("--pictures", type=Path, metavar="FOLDER", help="also picture it: FOLDER/site.png and asv.png")
     options = parser.parse_args(arguments)
     try:
         parts, problems = make_site(Places(options.out))
@@ -98,14 +97,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for part in parts:
         if not part.body and not part.missing:
             print(f"site: {part.title}: not measured yet, `{part.command}` does", file=sys.stderr)
-    if options.pictures:
-        from asv_benchmarks.site.pictures import chromium, take
-
-        try:
-            with chromium() as browser:
-                take(browser, options.out, options.pictures)
-        except CannotMake as reason:
-            problems.append(str(reason))
     for problem in problems:
         print(f"site: {problem}", file=sys.stderr)
     print(f"{options.out / 'index.html'} leads in; open it from there or from any server")

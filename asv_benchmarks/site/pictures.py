@@ -1,8 +1,14 @@
-"""Pictures of the site for the README, by a headless Chromium that $CHROMIUM names."""
+"""Pictures of a site that is made, for the README, by a headless Chromium that $CHROMIUM names.
+
+    python -m asv_benchmarks.site.pictures SITE FOLDER
+
+Exit codes: 0 done; 1 a picture is missing.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,6 +38,8 @@ def chromium() -> Iterator[Browser]:
 
 def take(browser: Browser, site: Path, folder: Path) -> None:
     """Write site.png, the page that leads in, and asv.png, a graph, to ``folder``."""
+    if not (site / "index.html").exists():
+        raise CannotMake(f"there is no site in {site}: `make site` makes it")
     folder.mkdir(parents=True, exist_ok=True)
     page = browser.new_page(viewport={"width": 1200, "height": 1400})
     page.goto((site / "index.html").resolve().as_uri())
@@ -44,3 +52,22 @@ def take(browser: Browser, site: Path, folder: Path) -> None:
     page.wait_for_selector("#main-graph canvas")
     page.screenshot(path=folder / "asv.png")
     page.close()
+
+
+def main(arguments: list[str]) -> int:
+    if len(arguments) != 2:
+        print("usage: python -m asv_benchmarks.site.pictures SITE FOLDER", file=sys.stderr)
+        return 1
+    site, folder = map(Path, arguments)
+    try:
+        with chromium() as browser:
+            take(browser, site, folder)
+    except CannotMake as reason:
+        print(f"pictures: {reason}", file=sys.stderr)
+        return 1
+    print(f"{folder / 'site.png'} and {folder / 'asv.png'} written")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
