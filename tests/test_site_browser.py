@@ -204,5 +204,5 @@ def test_pictures(browser: Browser, site: Path, tmp_path: Path) -> None:
     take(browser, site, tmp_path)
     for name in ("site.png", "asv.png"):
         assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
-    with pytest.raises(CannotMake, match="there is no site in .*nowhere: `make site` makes it"):
+    with pytest.raises(CannotMake, match=r"there is no site in .*nowhere: `make site` makes it"):
         take(browser, tmp_path / "nowhere", tmp_path)
