@@ -10,7 +10,7 @@ from typing import Any
 
 from triradix.compare.report import Report, number
 from triradix.compare.systems import SYSTEMS
-from triradix.compare.table import footnotes, speed_text
+from triradix.compare.table import footnotes, speed_text, stands_in
 from triradix.replay.charts import Axis, Series, line_chart, log_axis
 from triradix.replay.table import duration_text
 
@@ -105,11 +105,7 @@ def _time(microseconds: float) -> str:
 
 def _section(name: str, report: Report) -> str:
     rows = [row for row in report["rows"] if row["section"] == name]
-    systems = [
-        system
-        for system in report["systems"]
-        if any(row["cells"].get(system["name"], {}).get("median") is not None for row in rows)
-    ]
+    systems = [system for system in report["systems"] if stands_in(system, rows)]
     floor = any(row["floor"] is not None for row in rows)
     head = "".join(
         f'<th scope="col"><span class="key {style(system["name"])}">{escape(system["label"])}</span></th>'

@@ -135,8 +135,8 @@ def _cell(
             cell["within_floor"] = median <= limit
             if median > limit:
                 lost.append(
-                    f"{system.label} takes {number(median)} {row.unit}, more than {number(limit)}: "
-                    f"{FLOOR_TIMES} × the floor of {number(floor)} + {FLOOR_PLUS_NS:.0f} ns"
+                    f"{system.label} takes {amount(median, row.unit)}, more than {amount(limit, row.unit)}: "
+                    f"{FLOOR_TIMES} × the floor of {amount(floor, row.unit)} + {FLOOR_PLUS_NS:.0f} ns"
                 )
     cell["met"] = not any(verdicts) if verdicts else None
     lost += _behind_peers(row, system, measured, labels)
@@ -148,12 +148,12 @@ def _verdict(row: Row, bar: Bar, median: float, measured: Measured, labels: dict
     who = labels[bar.system]
     if bar.versus is None:
         met = median >= bar.limit if bar.at_least else median <= bar.limit
-        return "" if met else f"{who}: {number(median)} {row.unit}; the bar: {bar.text}"
+        return "" if met else f"{who}: {amount(median, row.unit)}; the bar: {bar.text}"
     if bar.versus not in measured.rounds:
         return None
     rounds, theirs = measured.rounds[bar.system], measured.rounds[bar.versus]
     if not any(theirs):  # a peer that takes nothing at all
-        return "" if median == 0 else f"{who}: {number(median)} {row.unit}; {labels[bar.versus]}: none"
+        return "" if median == 0 else f"{who}: {amount(median, row.unit)}; {labels[bar.versus]}: none"
     ratio, low, high = paired_ratio(rounds, theirs)
     slack = bar.slack is not None and median - quartiles(theirs)[1] <= bar.slack
     if ratio <= bar.limit or slack:
@@ -186,6 +186,11 @@ def number(value: float) -> str:
     if value == 0:
         return "0"
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def amount(value: float, unit: str) -> str:
+    """With the unit, and small times in ns."""
+    return f"{number(value * 1000)} ns" if unit == "µs" and value < 1 else f"{number(value)} {unit}"
 
 
 def ratio_text(ratio: float) -> str:

@@ -44,7 +44,7 @@ def print_table(report: Report, console: Console) -> None:
 
 
 def _print_section(section: str, rows: list[dict[str, Any]], report: Report, console: Console) -> None:
-    systems = [each for each in report["systems"] if any(_has(row, each["name"]) for row in rows)]
+    systems = [each for each in report["systems"] if stands_in(each, rows)]
     with_floor = any(row["floor"] is not None for row in rows)
     table = Table(box=SIMPLE_HEAD, title=section, title_justify="left", title_style="bold", padding=(0, 1, 0, 0))
     table.add_column("", ratio=1, min_width=24)
@@ -63,8 +63,10 @@ def _print_section(section: str, rows: list[dict[str, Any]], report: Report, con
     console.print(table)
 
 
-def _has(row: dict[str, Any], name: str) -> bool:
-    return name in row["cells"] and row["cells"][name]["median"] is not None
+def stands_in(system: dict[str, Any], rows: list[dict[str, Any]]) -> bool:
+    """Whether a section has a column for the system: one of ours always, a peer if it does any of the rows."""
+    cells = [row["cells"][system["name"]] for row in rows if system["name"] in row["cells"]]
+    return any(system["ours"] or cell["median"] is not None for cell in cells)
 
 
 def _cell(row: dict[str, Any], name: str) -> Text:

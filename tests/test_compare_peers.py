@@ -1,0 +1,41 @@
+"""The peers' adapters, where the peers are: TRIRADIX_PEERS names the folder that ``triradix compare --peers`` takes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from test_compare import TINY, measure
+
+from triradix.compare.peers import find
+from triradix.compare.systems import SYSTEMS
+
+FOLDER = os.environ.get("TRIRADIX_PEERS")
+
+pytestmark = pytest.mark.skipif(FOLDER is None, reason="TRIRADIX_PEERS names no folder of peers")
+
+
+def test_peers_measure_every_row_and_answer_as_ours() -> None:
+    assert FOLDER is not None
+    peers = find(Path(FOLDER))
+    assert peers is not None, f"{FOLDER} holds no peers"
+    works, result = measure("*", [SYSTEMS[0], *SYSTEMS[3:]], peers=peers)
+    assert result.missing == {}
+    assert result.versions["sglang-py"] == "0.5.23"
+    cannot = {
+        "has no match with a PrefixKey",
+        "has no batches",
+        "has nothing to compare here",
+        "needs two cores",
+        "indexes hashed blocks, not tokens: see the rows of larger pages",
+    }
+    for work in works:
+        for row in work.rows:
+            measured = result.rows[row.name]
+            assert not measured.failed, (row.name, measured.missing)
+            assert set(measured.missing.values()) <= cannot
+            if row.section in ("Matching", "Inserting, locking, evicting", "Memory and garbage collection"):
+                assert {"sglang-py", "sglang-rust", "sglang-rust-raw"} <= set(measured.rounds), row.name
+            if row.name.startswith("page") and not row.name.endswith("ratio"):
+                assert len(measured.rounds["dynamo"]) == TINY.rounds

@@ -1,0 +1,309 @@
+"""What `triradix compare` shows, the command itself, and where it finds the peers."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from triradix.cli import main
+from triradix.compare import peers as peers_module
+from triradix.compare.driver import Measured, Run
+from triradix.compare.page import render_page
+from triradix.compare.peers import PeersError, find, find_or_make, make
+from triradix.compare.report import Report, amount, make_report, number, ratio_text, write_json
+from triradix.compare.row import QUICK
+from triradix.compare.rows import choose, make_works
+from triradix.compare.systems import SYSTEMS
+from triradix.compare.table import print_table, speed_text
+
+
+def report(rows: str = "*", **figures: list[float]) -> Report:
+    """Every row with the same figures: those given, by system (with _ for -), else some that meet every bar."""
+    works = choose(make_works(QUICK), rows.split(","))
+    given = {name.replace("_", "-"): rounds for name, rounds in figures.items()}
+    measured = {}
+    for work in works:
+        for row in work.rows:
+            at = measured[row.name] = Measured()
+            if work.machine:
+                at.floor = [5.0, 6.0, 7.0]
+                continue
+            for number_, system in enumerate(SYSTEMS):
+                ours = [1.0, 1.1, 1.2] if row.lower_is_better else [2.0, 2.0, 2.0]
+                at.rounds[system.name] = given.get(
+                    system.name, ours if system.name != "dynamo" else [3e5 + number_] * 3
+                )
+            if row.floor:
+                at.floor = [1e6] * 3
+    versions = {system.name: "1.2" for system in SYSTEMS}
+    return make_report(works, SYSTEMS, QUICK, Run(measured, versions, {}, True), "triradix compare --quick --seed '0'")
+
+
+def test_the_layout_of_the_json() -> None:
+    made = report()
+    assert json.loads(write_json(made)) == made
+    assert made["schema"] == 1
+    assert made["quick"] is True
+    assert {"cpu", "cores", "python", "system"} <= set(made["machine"])
+    assert {"made", "commit", "systems", "rows"} <= set(made)
+    for system in made["systems"]:
+        assert {"name", "label", "version", "ours", "missing"} == set(system)
+    for row in made["rows"]:
+        assert {
+            "name", "title", "section", "unit", "lower_is_better", "parameters", "bar", "floor", "cells", "lost"
+        } == set(row)  # fmt: skip
+        assert row["bar"] is None or set(row["bar"]) == {"system", "versus", "ratio", "text"}
+        for cell in row["cells"].values():
+            assert {"median", "q1", "q3", "rounds", "ratio", "quotient", "met", "missing"} <= set(cell)
+            assert cell["ratio"] is None or set(cell["ratio"]) == {"versus", "median", "low", "high"}
+
+
+def test_bars_are_judged_by_the_ratio_of_the_same_rounds() -> None:
+    fast = report("hot-128", rust=[1.0, 2.0, 3.0], sglang_rust_raw=[6.0, 12.0, 18.0], cython=[1.4, 2.8, 4.2])
+    (row,) = fast["rows"]
+    assert row["bar"] == {
+        "system": "rust",
+        "versus": "sglang-rust-raw",
+        "ratio": 0.2,
+        "text": "Rust at most 1/5 of raw",
+    }
+    assert row["cells"]["rust"]["met"] is True
+    assert row["cells"]["rust"]["ratio"]["median"] == pytest.approx(1 / 6)
+    assert row["cells"]["cython"]["met"] is True
+
+    (row,) = report("hot-128", rust=[1.0] * 3, sglang_rust_raw=[4.0] * 3, cython=[1.6] * 3)["rows"]
+    assert row["cells"]["rust"]["met"] is False
+    assert row["cells"]["cython"]["met"] is False
+    assert any("Rust (ours) takes 0.25 (0.25–0.25) × SGLang-Rust raw" in sentence for sentence in row["lost"])
+    assert any("Cython (ours) takes 1.60" in sentence for sentence in row["lost"])
+
+
+def test_slack_in_ns_is_enough_for_short_calls() -> None:
+    close = report("short-match", rust=[0.069] * 3, cython=[0.05] * 3, reference=[9.0] * 3)["rows"][0]
+    assert close["cells"]["rust"]["met"] is True
+    far = report("short-match", rust=[0.071] * 3, cython=[0.05] * 3, reference=[9.0] * 3)["rows"][0]
+    assert far["cells"]["rust"]["met"] is False
+
+
+def test_nothing_at_all_beside_something() -> None:
+    good = report("gc-pause", rust=[0.0] * 3, cython=[0.0] * 3, sglang_rust=[0.0] * 3)["rows"][0]
+    assert good["cells"]["rust"]["met"] is True
+    bad = report("gc-pause", rust=[2.0] * 3, cython=[0.0] * 3, sglang_rust=[0.0] * 3)["rows"][0]
+    assert bad["cells"]["rust"]["met"] is False
+    assert "Rust (ours) is behind SGLang-Rust, which takes nothing" in bad["lost"]
+
+
+def test_higher_can_be_better() -> None:
+    assert report("threads-bar", rust=[1.1] * 3)["rows"][-1]["cells"]["rust"]["met"] is True
+    slow = report("threads-bar", rust=[0.9] * 3)["rows"][-1]
+    assert slow["cells"]["rust"]["met"] is False
+    assert "Rust (ours): 0.9 ×; the bar: at least 1" in slow["lost"]
+
+
+class Page(HTMLParser):
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.links: list[str] = []
+        self.words: list[str] = []
+        self.curves = 0
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.links += [f"{name}={value}" for name, value in attrs if name in ("src", "href", "srcset", "action")]
+        self.curves += tag == "path"
+        if tag not in ("meta", "br", "link"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.curves += tag == "path"
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+def test_the_page_stands_alone() -> None:
+    made = report(rust=[0.5] * 3)
+    text = render_page(made)
+    page = Page(text)
+    assert page.open == []
+    assert page.links == ["href=data:,"]
+    assert not re.search(r"https?:|@import|url\(", text)
+    assert page.curves == len(SYSTEMS) + 1 + len(SYSTEMS), "time with the floor, and the multiple of the floor"
+    words = " ".join(page.words)
+    for expected in (*(system.label for system in SYSTEMS), "Where ours lose", "triradix compare --quick --seed '0'"):
+        assert expected in words
+    assert text.index("Where ours lose") < text.index("<figure>") < text.index("<table")
+    assert "nan" not in words.lower().split()
+
+
+def test_the_page_escapes_and_bears_what_is_missing() -> None:
+    made = report("evict")
+    made["rows"][0]["title"] = "<script>alert(1)</script>"
+    made["rows"][0]["cells"]["rust"] |= {"median": None, "missing": 'says "no" & <b>'}
+    text = render_page(made)
+    assert "<script>alert" not in text
+    assert "&quot;no&quot; &amp; &lt;b&gt;" in text
+    assert "Not among the rows of this run." in text
+
+
+def test_the_table_fits_and_tells_the_losses_first(capsys: pytest.CaptureFixture[str]) -> None:
+    made = report()
+    made["systems"][6]["missing"] = "not installed: no network"
+    print_table(made, Console(width=100))
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.splitlines())) <= 100
+    assert shown.startswith("Where ours lose: ")
+    assert shown.index("Where ours lose") < shown.index("Matching")
+    for section in ("Matching", "Memory over time", "What the machine itself takes"):
+        assert section in shown
+    assert "Dynamo is not in the table: not installed: no network" in shown
+
+
+def test_no_losses_are_told_too(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table(report("hot-128", sglang_rust_raw=[99.0] * 3), Console(width=100))
+    assert capsys.readouterr().out.startswith("Ours lose in no row.")
+
+
+def test_numbers_for_people() -> None:
+    assert [number(value) for value in (0, 0.1234, 12.345, 1234.5)] == ["0", "0.123", "12.3", "1,234"]
+    assert [amount(0.0123, "µs"), amount(12.3, "µs"), amount(3, "B")] == ["12.3 ns", "12.3 µs", "3 B"]
+    assert [ratio_text(value) for value in (1.5, 0.123, 0.00456)] == ["1.50", "0.12", "0.0046"]
+    assert [speed_text(value) for value in (2, 1, 0.2, 0.0025)] == ["2.00×", "1.00×", "1/5", "1/400"]
+
+
+# The command
+
+
+def compare(*arguments: Any) -> int:
+    return main(["compare", *map(str, arguments)])
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_one_command_measures_and_writes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert compare("--quick", "--rounds", 2, "--rows", "hot-16,hot-128", "--peers", "none") == 0
+    shown = capsys.readouterr()
+    assert "hot match of 16 tokens" in shown.out
+    assert "out/compare.json and out/compare.html written" in shown.out
+    assert "no peers: --peers none" in shown.err
+    made = json.loads(Path("out/compare.json").read_text())
+    assert made["command"] == "triradix compare --quick --rows hot-16,hot-128 --rounds 2 --seed 0"
+    assert [system["missing"] for system in made["systems"]] == [None] * 3 + ["not installed: --peers none"] * 4
+    assert [len(made["rows"][0]["cells"][name]["rounds"]) for name in ("reference", "cython", "rust")] == [2, 2, 2]
+    assert "<figure>" in Path("out/compare.html").read_text()
+
+
+def test_a_system_of_ours_that_is_not_built_is_an_error(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    blocked = folder / "blocked"
+    blocked.mkdir()
+    (blocked / "sitecustomize.py").write_text("import sys\nsys.modules['_triradix_rust'] = None\n")
+    monkeypatch.setenv("PYTHONPATH", str(blocked))
+    assert compare("--quick", "--rounds", 1, "--rows", "hot-16", "--systems", "reference,rust") == 1
+    shown = capsys.readouterr()
+    assert "Rust (ours) is left out: ImportError" in shown.err
+    assert json.loads(Path("out/compare.json").read_text())["rows"][0]["cells"]["reference"]["median"] > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--rows", "warm"], "no row is called 'warm'; there are: hot-16, "),
+        (["--json", "x", "--html", "x"], "--json and --html both name x"),
+        (["--html", "."], ". cannot be written: it is a folder"),
+        (["--json", "file/x"], "file cannot be made: File exists"),
+        (["--systems", "sglang-py", "--peers", "none"], "none of the systems can run"),
+    ],
+)
+def test_what_cannot_be_used_is_one_sentence(
+    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
+) -> None:
+    Path("file").write_text("")
+    assert compare("--quick", "--rounds", 1, *arguments) == 2
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith("triradix compare: error: ")
+    assert sentence in last
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--systems", "rust,sglang"], "no system is called 'sglang'; there are: reference, cython, rust, sglang-py, "),
+        (["--rounds", "0"], "0 is not one of 1 … 10000"),
+        (["--rounds", "x"], "'x' is not an integer"),
+        (["--seed", "-1"], "-1 is not one of 0 … "),
+    ],
+)
+def test_bad_arguments(capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str) -> None:
+    with pytest.raises(SystemExit) as raised:
+        main(["compare", *arguments])
+    assert raised.value.code == 2
+    assert sentence in capsys.readouterr().err
+
+
+# The peers
+
+
+def fake_peers(folder: Path) -> None:
+    (folder / "venv/bin").mkdir(parents=True)
+    (folder / "venv/bin/python").symlink_to(sys.executable)
+    (folder / "sgl/sglang").mkdir(parents=True)
+
+
+def test_peers_are_found_where_they_are(folder: Path) -> None:
+    assert find(folder) is None
+    fake_peers(folder)
+    found = find(folder)
+    assert found is not None
+    assert (found.python, found.sglang) == (folder / "venv/bin/python", folder / "sgl")
+    assert find_or_make(str(folder)) == found
+    with pytest.raises(PeersError, match=r"`--peers .peers` installs them"):
+        find_or_make(None)
+    fake_peers(folder / ".peers")
+    assert find_or_make(None).sglang == folder / ".peers/sgl"
+
+
+def test_peers_that_cannot_be_loaded_leave_the_others(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fake_peers(folder)
+    assert (
+        compare("--quick", "--rounds", 1, "--rows", "hot-16", "--systems", "reference,sglang-py", "--peers", ".") == 0
+    )
+    assert "SGLang-Py is left out: " in capsys.readouterr().err
+
+
+def test_why_peers_cannot_be_installed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peers_module, "_BYTES", 10**18)
+    with pytest.raises(PeersError, match="GB free, and they take about"):
+        make(folder)
+    monkeypatch.setattr(peers_module, "_BYTES", 0)
+
+    def run(command: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
+        fails = "install" in command
+        return subprocess.CompletedProcess(command, fails, "", "noise\nERROR: no matching distribution\nhint" * fails)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    with pytest.raises(PeersError, match=r"^torch==\d.* cannot be installed: no matching distribution$"):
+        make(folder)
+    (folder / "file").write_text("")
+    with pytest.raises(PeersError, match="cannot be made"):
+        make(folder / "file" / "peers")
+    monkeypatch.setattr("platform.system", lambda: "Plan 9")
+    with pytest.raises(PeersError, match="for Linux, not Plan 9"):
+        make(folder)
