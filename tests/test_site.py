@@ -324,6 +324,13 @@ def test_a_folder_that_cannot_be_made_is_said(capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr().err == f"site: {tmp_path / 'file' / 'site'} cannot be written: Not a directory\n"
 
 
+def test_a_folder_with_something_else_is_let_be(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").touch()
+    assert main(["--out", str(tmp_path)]) == 1
+    assert capsys.readouterr().err == f"site: {tmp_path} holds something else than a site; name another folder\n"
+    assert (tmp_path / "thesis.tex").exists()
+
+
 def test_results_of_all_folders_are_gathered(tmp_path: Path) -> None:
     for folder, names, described in (
         ("kept", ("anvil/one", "anvil/two"), {"a": 1, "b": 1, "gone": 1}),

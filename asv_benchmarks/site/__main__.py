@@ -36,9 +36,15 @@ class Places:
 
 
 def make_site(places: Places) -> tuple[list[Part], list[str]]:
-    """Write the site; its parts, and a sentence for each thing that went wrong."""
-    shutil.rmtree(places.out, ignore_errors=True)
-    places.out.mkdir(parents=True)
+    """Write the site anew; its parts, and a sentence for each thing that went wrong.
+
+    CannotMake if its folder holds something else, OSError if it cannot be written.
+    """
+    if places.out.is_dir() and any(places.out.iterdir()):
+        if not (places.out / "index.html").is_file():
+            raise CannotMake(f"{places.out} holds something else than a site; name another folder")
+        shutil.rmtree(places.out)
+    places.out.mkdir(parents=True, exist_ok=True)
     libraries: list[Library] = []
     parts = [
         _attempt(comparison.EMPTY, lambda: comparison.comparison_part(places.made, places.out)),
@@ -91,6 +97,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         parts, problems = make_site(Places(options.out))
+    except CannotMake as reason:
+        print(f"site: {reason}", file=sys.stderr)
+        return 1
     except OSError as error:
         print(f"site: {error.filename} cannot be written: {error.strerror}", file=sys.stderr)
         return 1
