@@ -81,7 +81,7 @@ def compare(options: argparse.Namespace) -> int:
 
     scale = QUICK if options.quick else FULL
     if options.rounds is not None:
-        scale = replace(scale, rounds=options.rounds)
+        scale = replace(scale, rounds=options.rounds, fresh_rounds=min(scale.fresh_rounds, options.rounds))
     try:
         works = choose(make_works(scale), options.rows.split(","))
     except ValueError as error:

@@ -1,3 +1,5 @@
+from typing import final
+
 import numpy as np
 import numpy.typing as npt
 
@@ -6,6 +8,7 @@ def compare_int32(keys: npt.NDArray[np.uint32], stored: npt.NDArray[np.uint32], 
 def copy_int64(target: npt.NDArray[np.int64], source: npt.NDArray[np.int64], times: int) -> None: ...
 def empty(key: object) -> None: ...
 
+@final
 class Chase:
     def __init__(self, lines: npt.NDArray[np.uintp], order: npt.NDArray[np.uintp]) -> None: ...
     def follow(self, steps: int) -> int: ...

@@ -4,6 +4,7 @@
 Each function repeats its work ``times`` times in C, so that the caller's clock sees nothing of Python.
 """
 
+cimport cython
 from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcpy
 
@@ -89,6 +90,7 @@ def copy_int64(int64_t[::1] target, const int64_t[::1] source, size_t times):
             BARRIER()
 
 
+@cython.final
 cdef class Chase:
     """Pointers through a working set, one a cache line, in one random cycle: each load needs the one before it."""
 

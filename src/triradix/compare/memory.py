@@ -10,15 +10,20 @@ from typing import Any
 import numpy as np
 
 from triradix.compare.adapter import Adapter, CannotDo, Tokens
-from triradix.compare.row import Scale, Work, slots, tokens
+from triradix.compare.row import Row, Scale, Work, slots, tokens
 from triradix.replay.recorder import CollectorPauses
 
 
-def resident_anonymous() -> int:
-    """Bytes of this process's own memory, after what was freed has been given back. Linux only: else CannotDo."""
+def give_back() -> None:
+    """Return what is free to the system, so that nothing that a cache then takes was resident before."""
     gc.collect()
     if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):  # glibc's
         trim(0)
+
+
+def resident_anonymous() -> int:
+    """Bytes of this process's own memory, as the system counts them. Linux only: else CannotDo."""
+    gc.collect()
     try:
         for line in Path("/proc/self/status").read_text().splitlines():
             if line.startswith("RssAnon:"):
@@ -42,20 +47,25 @@ class _Held(Work):
     def answer(self) -> Any:
         return self.found
 
-    def held(self, runs: int, length: int) -> float:
+    def held(self, runs: int, length: int, first_slot: int = 0) -> float:
         """Bytes a run, for ``runs`` runs of ``length`` tokens that have nothing in common."""
         tree = self.adapter()
+        give_back()
         before = resident_anonymous()
         for number in range(runs):
             run = tokens(self.rng, length)
             run[0] = number
-            tree.insert(tree.key(run), tree.values(slots(number * length, length)))
+            tree.insert(tree.key(run), tree.values(slots(first_slot + number * length, length)))
         return (resident_anonymous() - before) / runs
 
 
 class BytesPerToken(_Held):
+    def __init__(self, row: Row, first_slot: int = 0) -> None:
+        super().__init__(row)
+        self.first_slot = first_slot
+
     def round(self) -> dict[str, float]:
-        return {self.rows[0].name: self.held(self.scale.long_runs, 8192) / 8192}
+        return {self.rows[0].name: self.held(self.scale.long_runs, 8192, self.first_slot) / 8192}
 
 
 class BytesPerLeaf(_Held):
@@ -88,6 +98,7 @@ class Turnover(_Held):
 
     def round(self) -> dict[str, float]:
         tree, capacity = self.adapter(), self.scale.capacity
+        give_back()
         before = resident_anonymous()
         self.number = 0
         self._insert(tree, capacity)
@@ -124,10 +135,12 @@ class Reads(_Held):
             run[0] = number
         fresh, keys, own = self._filled(runs)
         read, _, _ = self._filled(runs)
+        give_back()
         before = resident_anonymous()
         for key in keys:
             for end in range(len(key) - 1, 0, -1):
                 read.match(key[:end])
+        give_back()  # the keys of the reads are none of what the cache holds
         added = resident_anonymous() - before
         after_reads = read.loop("match")(keys)  # the first whole match since
         per_page, ratio = self.rows
@@ -140,6 +153,7 @@ class Reads(_Held):
         """A cache that holds the runs, their keys, and its bytes."""
         tree = self.adapter()
         keys = [tree.key(run) for run in runs]
+        give_back()
         before = resident_anonymous()
         for number, key in enumerate(keys):
             tree.insert(key, tree.values(slots(2000 * number, 2000)))

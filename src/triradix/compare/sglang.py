@@ -8,7 +8,6 @@ allocator in tensors; here it keeps them.
 from __future__ import annotations
 
 import os
-import sys
 from array import array
 from importlib import import_module
 from pathlib import Path
@@ -63,12 +62,10 @@ class PythonTree(Adapter):
             torch = import_module("torch")
             torch.set_num_threads(1)
             install(Path(root))
+            for info in Path(root).glob("sglang-*.dist-info"):
+                PythonTree.version = info.stem.partition("-")[2]
             names = ("radix_cache", "base_prefix_cache", "cache_init_params", "unified_radix_cache")
             cls._modules.update({name: import_module(f"{_MEM_CACHE}.{name}") for name in names}, torch=torch)
-        found = [
-            path.name.split("-")[1].removesuffix(".dist") for path in Path(sys.path[-1]).glob("sglang-*.dist-info")
-        ]
-        cls.version = found[0].removesuffix(".dist-info") if found else ""
 
     def __init__(self, page_size: int = 1) -> None:
         super().__init__(page_size)
