@@ -115,6 +115,8 @@ def _cell(
     rounds = measured.rounds[system.name]
     q1, median, q3 = quartiles(rounds)
     cell = {**_EMPTY, "median": median, "q1": q1, "q3": q3, "rounds": rounds}
+    if floor is not None:
+        cell["quotient"] = median / floor
     if not system.ours:
         return cell, []
     lost = []
@@ -128,16 +130,14 @@ def _cell(
     if row.unit != ITSELF and versus in measured.rounds and any(measured.rounds[versus]):
         ratio, low, high = paired_ratio(rounds, measured.rounds[versus])
         cell["ratio"] = {"versus": versus, "median": ratio, "low": low, "high": high}
-    if floor is not None:
-        cell["quotient"] = median / floor
-        if system.name in ("rust", "cython"):
-            limit = FLOOR_TIMES * floor + FLOOR_PLUS_NS / NANOSECONDS[row.unit]
-            cell["within_floor"] = median <= limit
-            if median > limit:
-                lost.append(
-                    f"{system.label} takes {amount(median, row.unit)}, more than {amount(limit, row.unit)}: "
-                    f"{FLOOR_TIMES} × the floor of {amount(floor, row.unit)} + {FLOOR_PLUS_NS:.0f} ns"
-                )
+    if floor is not None and system.name in ("rust", "cython"):
+        limit = FLOOR_TIMES * floor + FLOOR_PLUS_NS / NANOSECONDS[row.unit]
+        cell["within_floor"] = median <= limit
+        if median > limit:
+            lost.append(
+                f"{system.label} takes {amount(median, row.unit)}, more than {amount(limit, row.unit)}: "
+                f"{FLOOR_TIMES} × the floor of {amount(floor, row.unit)} + {FLOOR_PLUS_NS:.0f} ns"
+            )
     cell["met"] = not any(verdicts) if verdicts else None
     lost += _behind_peers(row, system, measured, labels)
     return cell, lost

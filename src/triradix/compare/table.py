@@ -95,9 +95,9 @@ def footnotes(report: Report) -> list[str]:
     machine = report["machine"]
     rounds = report["rounds"]
     notes = [
-        f"Medians of {rounds} rounds in turns (A B B A). Below ours: the ratio to a peer (Rust to raw, Cython to our "
-        "Rust, Python to SGLang-Py), where 1/5 means a fifth of its figure; and f, times the floor (✓: at most 1.35 × "
-        "the floor + 150 ns).",
+        f"Medians of {rounds} rounds in turns (A B B A). Below: the ratio of ours to a peer (Rust to raw, Cython to "
+        "our Rust, Python to SGLang-Py), where 1/5 means a fifth of its figure; and f, times the floor (✓: at most "
+        "1.35 × the floor + 150 ns).",
         "GC is on; what the loop itself takes is subtracted, and what a process loses to others on its core left out; "
         + ("every process pinned to one core." if report["pinned"] else "no pinning to a core on this system."),
         f"{machine['cpu']}, {machine['cores']} cores, {machine['python']}, {machine['system']}",
