@@ -4,9 +4,9 @@
     python -m asv_benchmarks.noise show RESULT.json …
 
 ``measure`` runs a profile on HEAD that many times, one after the other, keeps asv's result of each in .asv/noise and
-shows them. ``show`` takes such files, of one commit. The spread of a figure is its largest over its smallest value of
-all runs, less one. A class is a module of the benchmarks and an implementation; its threshold is the spread that nine
-in ten of its figures stay below, rounded up to a twentieth and at least 0.05.
+shows them. ``show`` takes such files, of one commit. The spread of a figure is its largest value over the median of all
+runs, less one: how much slower it may look by mistake. The threshold of a module is the spread that nine in ten of its
+figures stay below, rounded up to a twentieth and at least 0.05.
 """
 
 from __future__ import annotations
@@ -54,7 +54,10 @@ def figures(result: Mapping[str, Any]) -> dict[str, float]:
 
 
 def spreads(results: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], Spread]:
-    """By (module, implementation), of the figures that every result has. ValueError: less than two, or two commits."""
+    """By (module, implementation), and (module, "all"), of the figures that every result has.
+
+    ValueError: less than two results, or two commits.
+    """
     if len(results) < 2:
         raise ValueError("a spread needs two runs or more")
     if len({result["commit_hash"] for result in results}) > 1:
@@ -65,7 +68,8 @@ def spreads(results: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], Sprea
         values = [run[name] for run in runs]
         if min(values) > 0:
             implementation = name.partition("(")[2].split(",")[0].strip("'()")
-            grouped[name.split(".")[0], implementation].append(max(values) / min(values) - 1)
+            for group in (implementation, "all"):
+                grouped[name.split(".")[0], group].append(max(values) / median(values) - 1)
     return {key: _spread(values) for key, values in grouped.items()}
 
 
@@ -85,11 +89,8 @@ def table(found: Mapping[tuple[str, str], Spread]) -> str:
 
 
 def thresholds(found: Mapping[tuple[str, str], Spread]) -> dict[str, float]:
-    """As asv.conf.json's ``regressions_thresholds`` wants them: the worst implementation decides for its module."""
-    modules: dict[str, float] = {}
-    for (module, _), each in sorted(found.items()):
-        modules[f"^{module}\\."] = max(modules.get(f"^{module}\\.", 0.0), each.threshold)
-    return modules
+    """As asv.conf.json's ``regressions_thresholds`` wants them."""
+    return {f"^{module}\\.": each.threshold for (module, group), each in sorted(found.items()) if group == "all"}
 
 
 def _measure(runs: int, profile: str, machine: str | None) -> list[Path]:
