@@ -15,11 +15,12 @@ from collections.abc import Sequence
 from triradix.arguments import as_threads
 
 from .exclusive cimport batches_begin, batches_end
-from .keys cimport Tokens, namespace_of, release_tokens, take_tokens
+from .keys cimport Tokens, check_tokens, namespace_of, recall, release_tokens, remember, take_tokens
+from .key cimport Key
 from .results cimport BatchMatchResult, array_data, new_array
 from .spaces cimport Forest
 from .tree cimport Handle, Place, Tree
-from .walk cimport match_pages, units_of, walk
+from .walk cimport DONE, match_pages, units_of, walk_on
 
 cdef Py_ssize_t CHUNK_KEYS = 1 << 14
 cdef int64_t CHUNK_UNITS = 1 << 23    # milliseconds: to get the GIL back takes 5 of them where another thread uses it
@@ -48,6 +49,7 @@ cdef class Batch:
     cdef Py_ssize_t count
     cdef Tokens *tokens
     cdef Place *roots
+    cdef Handle *known   # a page that the key is known to begin with; of length 0: none
     cdef list names      # None: all in the default namespace
 
     def __init__(self, Forest forest, keys, extra_keys, threads):
@@ -56,14 +58,17 @@ cdef class Batch:
         self.forest = forest
         self.tokens = <Tokens *> calloc(len(items) + 1, sizeof(Tokens))
         self.roots = <Place *> calloc(len(items) + 1, sizeof(Place))
-        if self.tokens == NULL or self.roots == NULL:
+        self.known = <Handle *> calloc(len(items) + 1, sizeof(Handle))
+        if self.tokens == NULL or self.roots == NULL or self.known == NULL:
             raise MemoryError
         for i in range(len(items)):
             self.count = i + 1
             if i % 256 == 255:
                 PyErr_CheckSignals()
             try:
-                take_tokens(items[i], &self.tokens[i], False)
+                # Whole, since nothing is done if one of the keys is bad.
+                take_tokens(items[i], &self.tokens[i])
+                check_tokens(items[i], &self.tokens[i])
             except (TypeError, ValueError) as error:
                 raise located(error, f"keys[{i}]") from None
         if extra_keys is not None:
@@ -89,24 +94,28 @@ cdef class Batch:
             release_tokens(&self.tokens[i])
         free(self.tokens)
         free(self.roots)
+        free(self.known)
 
     cdef Py_ssize_t run(self, Handle *handles, int64_t *lengths) except -1:
         """Match (to ``handles``) or peek (to ``lengths``) all keys."""
         cdef Py_ssize_t at = 0
-        cdef Py_ssize_t end, done
+        cdef Py_ssize_t end, done, i
         while at < self.count:
             self.forest.enter()
             end = self.prepare(at)
             if batches_begin():
                 self.forest.busy = True
                 with nogil:
-                    done = work(&self.forest.tree, self.tokens, self.roots, at, end, handles, lengths)
+                    done = work(&self.forest.tree, self.tokens, self.roots, self.known, at, end, handles, lengths)
                 self.forest.busy = False
                 batches_end()
             else:
-                done = work(&self.forest.tree, self.tokens, self.roots, at, end, handles, lengths)
+                done = work(&self.forest.tree, self.tokens, self.roots, self.known, at, end, handles, lengths)
             if done < end:
                 raise MemoryError
+            if handles != NULL:
+                for i in range(at, end):
+                    remember(&self.tokens[i], self.forest.number, &handles[i])
             at = end
             self.forest.yield_to_waiting()
             PyErr_CheckSignals()
@@ -117,25 +126,31 @@ cdef class Batch:
         cdef Py_ssize_t end = at
         cdef int64_t units = 0
         cdef Place default_root = self.forest.root_of(None)
+        cdef const Handle *found
         while end < self.count and end - at < CHUNK_KEYS and units < CHUNK_UNITS:
             self.roots[end] = default_root if self.names is None else self.forest.root_of(self.names[end])
-            units += self.tokens[end].count
+            found = recall(&self.tokens[end], self.forest.number)
+            if found != NULL:
+                self.known[end] = found[0]
+            units += self.tokens[end].key.count
             end += 1
         return end
 
 
 cdef Py_ssize_t work(
-    Tree *tree, const Tokens *tokens, const Place *roots, Py_ssize_t at, Py_ssize_t end,
+    Tree *tree, const Tokens *tokens, const Place *roots, const Handle *known, Py_ssize_t at, Py_ssize_t end,
     Handle *handles, int64_t *lengths,
 ) noexcept nogil:
     """Serve the keys from ``at`` on; return the first that was not served, for lack of memory."""
     cdef Py_ssize_t i
-    cdef int64_t units
+    cdef Key key
+    cdef const Handle *known_page
     for i in range(at, end):
-        units = units_of(tree, tokens[i].count)
+        key = tokens[i].key
+        known_page = &known[i] if known[i].length else NULL
         if lengths != NULL:
-            lengths[i] = walk(tree, roots[i], tokens[i].data, units).depth
-        elif match_pages(tree, roots[i], tokens[i].data, units, &handles[i]):
+            lengths[i] = walk_on(tree, roots[i], known_page, key, units_of(tree, key.count)).depth
+        elif match_pages(tree, roots[i], known_page, key, &handles[i]) != DONE:
             return i
     return end
 

@@ -15,15 +15,17 @@ from triradix.results import Node as AnyNode
 
 from .batch cimport match_many, peek_many
 from .check cimport check_forest
+from .compare cimport are_tokens
 from .events cimport CLEARED, event_free, event_new, event_object, event_queue
 from .eviction cimport evict_from
 from .hash_functions cimport DIGEST, namespace_seed
 from .hashing cimport path_digests
 from .heap cimport heap_reserve
 from .insert cimport Insertion, insert_pages
+from .key cimport Key, key_from, key_token
 from .keys cimport (
-    Slots, Tokens, count_of, int64_of, length_of, namespace_of, no_slots, release_slots, release_tokens, same_length,
-    take_slots, take_tokens,
+    Slots, Tokens, check_tokens, count_of, int64_of, length_of, namespace_of, no_slots, recall, release_slots,
+    release_tokens, remember, same_length, take_slots, take_slowly, take_tokens,
 )
 from .locks cimport lock_page, unlock_page
 from .printing cimport print_forest
@@ -31,9 +33,12 @@ from .results cimport InsertResult, MatchResult, Node, array_data, new_array, pl
 from .slab cimport slab_live
 from .spaces cimport Forest
 from .tree cimport (
-    FIFO, FILO, LFU, PRIORITY, SLRU, Event, Heap, Place, Policy, Run, Tree, page_slots, page_tokens, run_at, space_at,
+    FIFO, FILO, LFU, PRIORITY, SLRU, Event, Handle, Heap, Place, Policy, Run, Tree, page_slots, page_tokens, run_at,
+    space_at,
 )
-from .walk cimport gather, match_pages, reserve_touch, units_of, walk
+from .walk cimport (
+    DONE, NO_MEMORY, OUTSIDE, Answer, gather, match_pages, reserve_touch, units_of, walk_on,
+)
 
 
 @cython.final
@@ -93,17 +98,26 @@ cdef class RadixCache:
         cdef Tokens tokens
         cdef MatchResult result = MatchResult.__new__(MatchResult)
         cdef Place place
+        cdef Answer answer
+        cdef bint done = False
         result.forest = self.forest
         try:
-            take_tokens(key, &tokens, False)
+            take_tokens(key, &tokens)
             result.name = self.name_of(extra_key, start)
-            place = self.begin(start, extra_key, result.name, &tokens)
-            result.start = place.depth
-            if match_pages(
-                &self.forest.tree, place, tokens.data, units_of(&self.forest.tree, tokens.count), &result.handle
-            ):
-                raise MemoryError
+            while not done:
+                place = self.begin(start, result.name, tokens.key)
+                result.start = place.depth
+                answer = match_pages(
+                    &self.forest.tree, place, self.known(start, &tokens), tokens.key, &result.handle
+                )
+                done = answer == DONE
+                if not done:
+                    self.try_again(answer, key, &tokens)
+            if start is None:
+                remember(&tokens, self.forest.number, &result.handle)
         finally:
+            if not done:
+                check_tokens(key, &tokens)
             release_tokens(&tokens)
         return result
 
@@ -115,14 +129,24 @@ cdef class RadixCache:
         """The length that ``match_prefix`` would find; changes nothing."""
         cdef Tokens tokens
         cdef Place place
+        cdef Place found
+        cdef Tree *tree = &self.forest.tree
+        cdef bint done = False
         try:
-            take_tokens(key, &tokens, False)
+            take_tokens(key, &tokens)
             name = self.name_of(extra_key, start)
-            place = self.begin(start, extra_key, name, &tokens)
-            place = walk(&self.forest.tree, place, tokens.data, units_of(&self.forest.tree, tokens.count))
+            while not done:
+                place = self.begin(start, name, tokens.key)
+                found = walk_on(tree, place, self.known(start, &tokens), tokens.key, units_of(tree, tokens.key.count))
+                # What was not compared with tokens may be none.
+                done = are_tokens(key_from(tokens.key, found.depth - place.depth))
+                if not done:
+                    self.try_again(OUTSIDE, key, &tokens)
         finally:
+            if not done:
+                check_tokens(key, &tokens)
             release_tokens(&tokens)
-        return place.depth
+        return found.depth
 
     def peek_prefix_many(self, keys, extra_keys=None, *, threads=None):
         """``peek_prefix`` of each key: lengths, shape ``(len(keys),)``."""
@@ -137,44 +161,60 @@ cdef class RadixCache:
         cdef Insertion insertion
         cdef InsertResult result = InsertResult.__new__(InsertResult)
         cdef uint8_t[DIGEST] seed
+        cdef Answer answer
+        cdef bint done = False
         no_slots(&slots)
         result.forest = self.forest
         try:
-            take_tokens(key, &tokens, True)
+            take_tokens(key, &tokens)
             result.name = self.name_of(extra_key, start)
-            same_length(length_of(values), tokens.count)
+            same_length(length_of(values), tokens.key.count)
             take_slots(values, &slots)
-            same_length(slots.count, tokens.count)
+            same_length(slots.count, tokens.key.count)
             insertion.priority = int64_of(priority, "priority")
             insertion.inserted_len = count_of(inserted_len, "inserted_len")
-            insertion.tokens = tokens.data
             insertion.slots = slots.data
-            insertion.units = units_of(&self.forest.tree, tokens.count)
             insertion.seed = seed
             insertion.seed_size = namespace_seed(result.name, seed) if self.forest.tree.events_on else 0
-            self.insert_below(self.begin(start, extra_key, result.name, &tokens), &insertion, result)
+            while not done:
+                insertion.key = tokens.key
+                insertion.units = units_of(&self.forest.tree, tokens.key.count)
+                insertion.known = self.known(start, &tokens)
+                answer = self.insert_below(self.begin(start, result.name, tokens.key), &insertion, result)
+                done = answer == DONE
+                if not done:
+                    self.try_again(answer, key, &tokens)
+                    same_length(slots.count, tokens.key.count)
+            if start is None:
+                remember(&tokens, self.forest.number, &result.handle)
         finally:
-            release_tokens(&tokens)
-            release_slots(&slots)
+            try:
+                if not done:
+                    check_tokens(key, &tokens)
+            finally:
+                release_tokens(&tokens)
+                release_slots(&slots)
         return result
 
-    cdef int insert_below(self, Place place, Insertion *insertion, InsertResult result) except -1:
+    cdef Answer insert_below(self, Place place, Insertion *insertion, InsertResult result) except *:
         cdef Tree *tree = &self.forest.tree
         cdef bint made_root = place.run == 0 and insertion.units > 0
         cdef Event *last_event = tree.last_event
+        cdef Answer answer
         result.handle.length = place.depth + insertion.units
         if made_root:
             place = self.forest.make_root(result.name)
-        if insert_pages(tree, place, insertion):
+        answer = insert_pages(tree, place, insertion)
+        if answer != DONE:
             if made_root:
                 self.forest.drop_space(run_at(tree, place.run).space)
-            raise MemoryError
+            return answer
         if tree.last_event != last_event:
             self.forest.name_event(tree.last_event, result.name)
         result.prefix = insertion.prefix
         result.handle.birth = insertion.birth
         result.handle.creation = insertion.creation
-        return 0
+        return DONE
 
     def inc_lock_ref(self, node):
         """Lock every page from ``node`` to the root: the units that became protected."""
@@ -377,14 +417,24 @@ cdef class RadixCache:
             return (<Node> start).name
         return namespace_of(extra_key)
 
-    cdef inline Place begin(self, object start, object extra_key, object name, const Tokens *tokens) except *:
+    cdef inline const Handle *known(self, object start, const Tokens *tokens) noexcept:
+        """The page that a key, which is given whole, is known to begin with."""
+        return recall(tokens, self.forest.number) if start is None else NULL
+
+    cdef int try_again(self, Answer answer, object key, Tokens *tokens) except -1:
+        """Go on with a checked copy of a key that another thread changes; raise what is wrong otherwise."""
+        if answer == NO_MEMORY:
+            raise MemoryError
+        return take_slowly(key, tokens)
+
+    cdef inline Place begin(self, object start, object name, Key key) except *:
         """Where a call begins, after `Forest.enter`: ``start``, or the root of the namespace."""
         if start is None:
             self.forest.enter()
             return self.forest.root_of(name)
-        return self.begin_below(start, name, tokens)
+        return self.begin_below(start, name, key)
 
-    cdef Place begin_below(self, object start, object name, const Tokens *tokens) except *:
+    cdef Place begin_below(self, object start, object name, Key key) except *:
         cdef Node own = self.own_node(start, "start")
         cdef Place place
         cdef uint32_t last_token
@@ -394,6 +444,6 @@ cdef class RadixCache:
         place = place_of(self.forest, &own.handle, own.name)
         if self.forest.tree.overlap and place.depth:
             last_token = page_tokens(run_at(&self.forest.tree, place.run), place.depth)[0]
-            if tokens.count == 0 or tokens.data[0] != last_token:
+            if key.count == 0 or key_token(key, 0) != last_token:
                 raise ValueError(f"with bigram, a key below a node must begin with the node's last token, {last_token}")
         return place

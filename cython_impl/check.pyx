@@ -6,9 +6,10 @@ from libc.string cimport memcmp
 
 from triradix.errors import IntegrityError
 
-from .children cimport child_find, child_is_listed, page_hash
+from .children cimport child_find, child_is_listed, hash_of_stored
 from .hash_functions cimport DIGEST, page_digest
 from .heap cimport is_candidate, rank_of
+from .key cimport Key
 from .locks cimport deepest_lock
 from .marks cimport MOST_MARKS
 from .slab cimport slab_live
@@ -109,7 +110,8 @@ cdef const char *check_run(const Tree *tree, uint32_t at, const Run *run, Census
     cdef const Run *parent = run_at(tree, run.parent)
     cdef int64_t length = run.end - run.start
     cdef const char *broken
-    cdef int64_t high, low
+    cdef int64_t high, low, common
+    cdef Key stored
     cdef const Heap *heap
     if parent.space != run.space or parent.end != run.start:
         return "runs: a run does not begin where its parent ends"
@@ -117,9 +119,12 @@ cdef const char *check_run(const Tree *tree, uint32_t at, const Run *run, Census
         return "runs: a window is not of whole pages"
     if run.span == NULL or run.offset < 0 or run.offset + length > run.span.size:
         return "spans: a window goes beyond its span"
-    if run.hash != page_hash(tree, page_tokens(run, run.start)):
+    if run.hash != hash_of_stored(tree, at):
         return "children: the hash of a first page is wrong"
-    if not child_is_listed(tree, at) or child_find(tree, run.parent, page_tokens(run, run.start)) != at:
+    stored.data = page_tokens(run, run.start)
+    stored.count = length + tree.overlap
+    stored.wide = False
+    if not child_is_listed(tree, at) or child_find(tree, run.parent, stored, &common) != at or common != stored.count:
         return "children: a run is not found below its parent"
     if tree.overlap and parent.parent and page_tokens(parent, parent.end)[0] != page_tokens(run, run.start)[0]:
         return "runs: bigrams of a run and its parent do not join"

@@ -1,12 +1,11 @@
-"""Two hashes: the seeded one of the child table, and SHA-256 for the digests of pages."""
+"""SHA-256 for the digests of pages."""
 
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 cdef enum:
     DIGEST = 32    # bytes of a SHA-256 digest
 
 
-cdef uint64_t siphash(uint64_t key0, uint64_t key1, const uint32_t *words, int64_t count) noexcept nogil
 cdef void page_digest(
     const uint8_t *previous, int64_t previous_size, const uint32_t *tokens, int64_t page, int64_t overlap,
     uint8_t *digest,

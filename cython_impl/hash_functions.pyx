@@ -1,58 +1,15 @@
-"""SipHash-1-3 over tokens, and SHA-256 (FIPS 180-4) in plain C: no Python object is made while the tree changes."""
+"""SHA-256 (FIPS 180-4) in plain C: no Python object is made while the tree changes."""
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 cdef extern from *:
     """
-    #define ROTATE_LEFT64(x, n) (((x) << (n)) | ((x) >> (64 - (n))))
     #define ROTATE_RIGHT32(x, n) (((x) >> (n)) | ((x) << (32 - (n))))
     """
-    uint64_t ROTATE_LEFT64(uint64_t, int) noexcept nogil
     uint32_t ROTATE_RIGHT32(uint32_t, int) noexcept nogil
 
 cdef bytes NAMESPACE_DOMAIN = b"sglang-cache-namespace-v1"
-
-
-cdef inline void sip_round(uint64_t *v) noexcept nogil:
-    v[0] += v[1]
-    v[2] += v[3]
-    v[1] = ROTATE_LEFT64(v[1], 13) ^ v[0]
-    v[3] = ROTATE_LEFT64(v[3], 16) ^ v[2]
-    v[0] = ROTATE_LEFT64(v[0], 32)
-    v[2] += v[1]
-    v[0] += v[3]
-    v[1] = ROTATE_LEFT64(v[1], 17) ^ v[2]
-    v[3] = ROTATE_LEFT64(v[3], 21) ^ v[0]
-    v[2] = ROTATE_LEFT64(v[2], 32)
-
-
-cdef uint64_t siphash(uint64_t key0, uint64_t key1, const uint32_t *words, int64_t count) noexcept nogil:
-    """SipHash-1-3 of the words in memory order. Who does not know the key cannot make collisions."""
-    cdef uint64_t[4] v
-    cdef uint64_t word
-    cdef int64_t at = 0
-    v[0] = key0 ^ <uint64_t> 0x736F6D6570736575
-    v[1] = key1 ^ <uint64_t> 0x646F72616E646F6D
-    v[2] = key0 ^ <uint64_t> 0x6C7967656E657261
-    v[3] = key1 ^ <uint64_t> 0x7465646279746573
-    while at + 2 <= count:
-        memcpy(&word, words + at, sizeof(word))
-        v[3] ^= word
-        sip_round(v)
-        v[0] ^= word
-        at += 2
-    word = <uint64_t> count << 58    # four bytes a word: the length in bytes modulo 256, in the top byte
-    if at < count:
-        word |= words[at]
-    v[3] ^= word
-    sip_round(v)
-    v[0] ^= word
-    v[2] ^= 0xFF
-    sip_round(v)
-    sip_round(v)
-    sip_round(v)
-    return v[0] ^ v[1] ^ v[2] ^ v[3]
 
 
 cdef uint32_t[64] SHA_CONSTANTS

@@ -2,12 +2,15 @@
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
-from .tree cimport Place, Tree
+from .key cimport Key
+from .tree cimport Handle, Place, Tree
+from .walk cimport Answer
 
 
 cdef struct Insertion:
     # What is to be inserted.
-    const uint32_t *tokens     # private to the call: nobody changes them meanwhile
+    Key key
+    const Handle *known        # a page that the key is known to begin with (then it begins at a root), or NULL
     const int64_t *slots
     int64_t units              # whole pages
     int64_t priority
@@ -20,4 +23,4 @@ cdef struct Insertion:
     int64_t creation
 
 
-cdef int insert_pages(Tree *tree, Place start, Insertion *insertion) noexcept nogil
+cdef Answer insert_pages(Tree *tree, Place start, Insertion *insertion) noexcept nogil

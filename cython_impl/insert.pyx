@@ -4,20 +4,22 @@ from libc.stdint cimport INT64_MIN, int64_t, uint32_t
 from libc.string cimport memcpy
 
 from .births cimport birth_make
-from .children cimport children_reserve
+from .children cimport child_find, children_reserve
+from .compare cimport are_tokens, common_prefix, copy_tokens
 from .events cimport STORED, event_new, event_queue
 from .hash_functions cimport DIGEST, event_hash
 from .hashing cimport digest_of, fill_digests
 from .heap cimport heap_reserve, refresh_candidate
+from .key cimport Key, key_from
 from .merge cimport try_merge
 from .node cimport run_make
 from .slab cimport slab_reserve, slab_take
 from .span cimport Span, span_free, span_make_digests, span_new
 from .split cimport split
 from .tree cimport (
-    Event, Heap, Mark, Place, Run, Tree, birth_at, mark_of, neutral, run_at, space_at, whole_pages,
+    Event, Heap, Mark, Place, Run, Tree, birth_at, mark_of, neutral, page_tokens, run_at, space_at, whole_pages,
 )
-from .walk cimport birth_of, touch, walk
+from .walk cimport DONE, NO_MEMORY, OUTSIDE, RACED, Answer, birth_of, touch, walk_on
 
 
 cdef int reserve(Tree *tree, Place place) noexcept nogil:
@@ -39,7 +41,7 @@ cdef Span *new_span(const Tree *tree, Place place, const Insertion *insertion, i
     cdef Span *span = span_new(units, tree.overlap)
     if span == NULL:
         return NULL
-    memcpy(span.tokens, insertion.tokens + known, (units + tree.overlap) * sizeof(uint32_t))
+    copy_tokens(key_from(insertion.key, known), span.tokens, units + tree.overlap)
     memcpy(span.slots, insertion.slots + known, units * sizeof(int64_t))
     if tree.events_on:
         if span_make_digests(span, tree.page):
@@ -50,6 +52,22 @@ cdef Span *new_span(const Tree *tree, Place place, const Insertion *insertion, i
         else:
             fill_digests(tree, span, 0, units // tree.page, insertion.seed, insertion.seed_size)
     return span
+
+
+cdef bint has_raced(const Tree *tree, Place place, const Span *span) noexcept nogil:
+    """Whether tokens that were stored after the walk had compared them do not belong below ``place`` any more."""
+    cdef const Run *run = run_at(tree, place.run)
+    cdef Key stored_key
+    cdef int64_t common
+    stored_key.data = span.tokens
+    stored_key.count = span.size + tree.overlap
+    stored_key.wide = False
+    if tree.overlap and place.depth and page_tokens(run, place.depth)[0] != span.tokens[0]:
+        return True
+    if place.depth == run.end:
+        return child_find(tree, place.run, stored_key, &common) != 0
+    common = tree.page + tree.overlap
+    return common_prefix(stored_key, page_tokens(run, place.depth), common) == common
 
 
 cdef Event *stored(const Tree *tree, Place place, const Span *span) noexcept nogil:
@@ -96,9 +114,9 @@ cdef uint32_t attach(Tree *tree, Place place, Span *span, int64_t now, int64_t p
     return made
 
 
-cdef int insert_pages(Tree *tree, Place start, Insertion *insertion) noexcept nogil:
-    """Insert below ``start``, whose run is 0 only if there is nothing to insert; -1 if memory is short."""
-    cdef Place place = walk(tree, start, insertion.tokens, insertion.units)
+cdef Answer insert_pages(Tree *tree, Place start, Insertion *insertion) noexcept nogil:
+    """Insert below ``start``, whose run is 0 only if there is nothing to insert."""
+    cdef Place place = walk_on(tree, start, insertion.known, insertion.key, insertion.units)
     cdef Place counted = place
     cdef int64_t known = place.depth - start.depth
     cdef int64_t fresh = insertion.units - known
@@ -106,17 +124,22 @@ cdef int insert_pages(Tree *tree, Place start, Insertion *insertion) noexcept no
     cdef uint32_t made = 0
     cdef Span *span = NULL
     cdef Event *event = NULL
+    if not are_tokens(key_from(insertion.key, known)):
+        return OUTSIDE
     if reserve(tree, place):
-        return -1
+        return NO_MEMORY
     if fresh:
         span = new_span(tree, place, insertion, known)
         if span == NULL:
-            return -1
+            return NO_MEMORY
+        if has_raced(tree, place, span):
+            span_free(span)
+            return RACED
         if tree.events_on:
             event = stored(tree, place, span)
             if event == NULL:
                 span_free(span)
-                return -1
+                return NO_MEMORY
     tree.clock += 1
     now = tree.clock
     insertion.prefix = place.depth
@@ -142,4 +165,4 @@ cdef int insert_pages(Tree *tree, Place start, Insertion *insertion) noexcept no
     tree.total += fresh
     tree.inserts += 1
     tree.inserted_tokens += fresh
-    return 0
+    return DONE

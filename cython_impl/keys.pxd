@@ -1,13 +1,17 @@
 """From what the caller gave to tokens and slots."""
 
 from cpython.buffer cimport Py_buffer
-from libc.stdint cimport int64_t, uint32_t
+from cpython.object cimport PyObject
+from libc.stdint cimport int64_t
+
+from .key cimport Key
+from .tree cimport Handle
 
 
 cdef struct Tokens:
-    const uint32_t *data
-    Py_ssize_t count
+    Key key
     void *owned          # what is to be freed
+    PyObject *memo       # of a `PrefixKey`: a strong reference, which keeps the tokens
     bint held            # whether the view is to be released
     Py_buffer view
 
@@ -20,7 +24,11 @@ cdef struct Slots:
     Py_buffer view
 
 
-cdef int take_tokens(object key, Tokens *tokens, bint private) except -1
+cdef int take_tokens(object key, Tokens *tokens) except -1
+cdef int check_tokens(object key, Tokens *tokens) except -1
+cdef int take_slowly(object key, Tokens *tokens) except -1
+cdef const Handle *recall(const Tokens *tokens, int64_t cache) noexcept
+cdef void remember(const Tokens *tokens, int64_t cache, const Handle *handle) noexcept
 cdef void release_tokens(Tokens *tokens) noexcept
 cdef void no_slots(Slots *slots) noexcept
 cdef int take_slots(object values, Slots *slots) except -1

@@ -1,7 +1,9 @@
-"""The key forms of the protocol. Contiguous 32-bit keys and 64-bit values are read in place, the rest is converted.
+"""The key forms of the protocol. Contiguous 32-bit and 64-bit keys and 64-bit values are read in place, the rest is
+converted.
 
 Whatever is not an exact and valid case goes to triradix.keys, which names what is wrong: one wording for all trees. A
-list goes there as a tuple, which nobody can change meanwhile.
+list goes there as a tuple, which nobody can change meanwhile. Whether 64-bit keys hold tokens is not looked at here:
+the tree compares them as they are, and only what it did not compare has to be checked (`check_tokens` checks all).
 All of this runs before the tree is looked at, since foreign code may run here.
 """
 
@@ -9,8 +11,8 @@ from cpython.buffer cimport (
     PyBUF_FULL_RO, PyBUF_SIMPLE, PyBuffer_Release, PyObject_CheckBuffer, PyObject_GetBuffer,
 )
 from cpython.list cimport PyList_AsTuple, PyList_GET_SIZE
-from cpython.long cimport PyLong_CheckExact
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF, Py_XDECREF
 from cpython.tuple cimport PyTuple_GET_SIZE
 from libc.stdint cimport INT64_MAX, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
 from libc.stdlib cimport free, malloc
@@ -19,32 +21,57 @@ from libc.string cimport memcpy
 from triradix.arguments import as_count, as_int64, as_namespace
 from triradix.keys import PrefixKey, as_slots, as_tokens
 
+from .compare cimport are_tokens, has_negative
+from .memo cimport Memo, memo_make, memo_of
+from .tree cimport Handle
+
 cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(PyObject *, int *) except? -1
     const int PY_LITTLE_ENDIAN
-    # Borrowed: no foreign code runs between this and the use of the item.
-    PyObject *list_item "PyList_GET_ITEM"(object, Py_ssize_t) noexcept
-    PyObject *tuple_item "PyTuple_GET_ITEM"(object, Py_ssize_t) noexcept
 
 cdef extern from *:
     """
-    /* The value of a small int that is not negative, read in place; -1 for any other. */
-    static inline long long small_int(PyObject *number) {
+    /* The value of an int of at most 60 bits that is not negative, read by its digits; -1 for any other object. */
+    static inline int64_t small_int(PyObject *item) {
+        const digit *digits;
+        size_t count;
+        if (!PyLong_CheckExact(item)) return -1;
     #if PY_VERSION_HEX < 0x030C0000
-        const digit *digits = ((PyLongObject *) number)->ob_digit;
-        switch (Py_SIZE(number)) {
-            case 0: return 0;
-            case 1: return digits[0];
-            case 2: return (long long) digits[1] << PyLong_SHIFT | digits[0];
-            default: return -1;
-        }
+        /* The number of digits, with the sign of the int. */
+        digits = ((PyLongObject *) item)->ob_digit;
+        count = (size_t) Py_SIZE(item);
     #else
-        const PyLongObject *value = (const PyLongObject *) number;
-        return PyUnstable_Long_IsCompact(value) ? (long long) PyUnstable_Long_CompactValue(value) : -1;
+        /* The number of digits stands above three bits, of which the lower two are 0 for positive ints, 1 for zero. */
+        digits = ((PyLongObject *) item)->long_value.ob_digit;
+        count = ((PyLongObject *) item)->long_value.lv_tag;
+        if ((count & 3) == 2) return -1;
+        count >>= 3;
     #endif
+        if (count == 1) return digits[0];
+        if (count == 2) return (int64_t) digits[1] << PyLong_SHIFT | digits[0];
+        return count == 0 ? 0 : -1;
+    }
+
+    /* Where the items of a list or tuple stand. */
+    static inline PyObject **items_of(PyObject *sequence) {
+        return PySequence_Fast_ITEMS(sequence);
+    }
+
+    /* Items that are ints and tokens; how many there are before the first other. No foreign code runs. */
+    static inline Py_ssize_t read_tokens(PyObject *const *items, Py_ssize_t count, uint32_t *target) {
+        Py_ssize_t i;
+        for (i = 0; i < count; i++) {
+            int64_t number = small_int(items[i]);
+            if ((uint64_t) number >> 32) break;
+            target[i] = (uint32_t) number;
+        }
+        return i;
     }
     """
-    long long small_int(PyObject *) noexcept
+    int64_t small_int(PyObject *) noexcept
+    PyObject **items_of(object) noexcept
+    Py_ssize_t read_tokens(PyObject **, Py_ssize_t, uint32_t *) noexcept
+    bint exact_int "PyLong_CheckExact"(PyObject *) noexcept
     uint16_t __builtin_bswap16(uint16_t) noexcept nogil
     uint32_t __builtin_bswap32(uint32_t) noexcept nogil
     uint64_t __builtin_bswap64(uint64_t) noexcept nogil
@@ -126,33 +153,14 @@ cdef inline Py_ssize_t count_items(const Py_buffer *view) noexcept nogil:
     return view.shape[0] if view.shape != NULL else view.len // view.itemsize
 
 
-cdef bint narrow(const uint64_t *source, uint32_t *target, Py_ssize_t count) noexcept nogil:
-    """64-bit integers to tokens; whether all of them are tokens."""
-    cdef uint64_t seen = 0
-    cdef Py_ssize_t i
-    for i in range(count):
-        seen |= source[i]
-        target[i] = <uint32_t> source[i]
-    return seen >> 32 == 0
-
-
-cdef bint all_non_negative(const int32_t *source, Py_ssize_t count) noexcept nogil:
-    cdef int32_t seen = 0
-    cdef Py_ssize_t i
-    for i in range(count):
-        seen |= source[i]
-    return seen >= 0
-
-
-cdef bint tokens_from_buffer(object key, Tokens *tokens, bint private) except -1:
+cdef bint tokens_from_buffer(object key, Tokens *tokens) except -1:
     """Whether the buffer could be taken; if not, the slow way says why."""
     cdef Format format
-    cdef Py_ssize_t i, step
+    cdef Py_ssize_t i, step, count
     cdef uint64_t number
     cdef uint32_t *target
     cdef const char *item
     cdef bint valid = True
-    cdef bint plain
     try:
         PyObject_GetBuffer(key, &tokens.view, PyBUF_FULL_RO)
     except Exception:
@@ -160,86 +168,123 @@ cdef bint tokens_from_buffer(object key, Tokens *tokens, bint private) except -1
     tokens.held = True
     if not read_format(&tokens.view, &format):
         return False
-    tokens.count = count_items(&tokens.view)
-    plain = is_plain(&tokens.view, format)
-    if plain and format.size == 4:
-        valid = not format.is_signed or all_non_negative(<const int32_t *> tokens.view.buf, tokens.count)
-        if not private or not valid:
-            tokens.data = <const uint32_t *> tokens.view.buf
-            return valid
-    tokens.owned = room(tokens.count, sizeof(uint32_t))
+    count = count_items(&tokens.view)
+    tokens.key.data = tokens.view.buf
+    tokens.key.count = count
+    if format.size >= 4 and is_plain(&tokens.view, format):
+        tokens.key.wide = format.size == 8
+        return tokens.key.wide or not format.is_signed or not has_negative(<const int32_t *> tokens.view.buf, count)
+    tokens.owned = room(count, sizeof(uint32_t))
     target = <uint32_t *> tokens.owned
-    if plain and format.size == 4:
-        memcpy(target, tokens.view.buf, tokens.count * sizeof(uint32_t))
-    elif plain and format.size == 8:
-        valid = narrow(<const uint64_t *> tokens.view.buf, target, tokens.count)
-    else:
-        item = <const char *> tokens.view.buf
-        step = tokens.view.strides[0] if tokens.view.strides != NULL else tokens.view.itemsize
-        for i in range(tokens.count):
-            number = read_item(item, format)
-            valid = valid and number >> 32 == 0
-            target[i] = <uint32_t> number
-            item += step
-    tokens.data = target
+    item = <const char *> tokens.view.buf
+    step = tokens.view.strides[0] if tokens.view.strides != NULL else tokens.view.itemsize
+    for i in range(count):
+        number = read_item(item, format)
+        valid = valid and number >> 32 == 0
+        target[i] = <uint32_t> number
+        item += step
+    tokens.key.data = target
     tokens.held = False
     PyBuffer_Release(&tokens.view)
     return valid
 
 
-cdef bint tokens_from_list(object key, Tokens *tokens) except -1:
-    """Whether all items are exact ints that are tokens."""
-    cdef Py_ssize_t i
-    cdef long long number
-    cdef int overflow = 0
-    cdef uint32_t *target
-    cdef bint listed = isinstance(key, list)
-    cdef PyObject *item
-    tokens.count = PyList_GET_SIZE(key) if listed else PyTuple_GET_SIZE(key)
-    tokens.owned = room(tokens.count, sizeof(uint32_t))
-    target = <uint32_t *> tokens.owned
-    tokens.data = target
-    for i in range(tokens.count):
-        item = list_item(key, i) if listed else tuple_item(key, i)
-        if not PyLong_CheckExact(<object> item):
+cdef bint tokens_from_items(object key, Py_ssize_t count, Tokens *tokens) except -1:
+    """Whether all items of a list or tuple are exact ints that are tokens."""
+    tokens.owned = room(count, sizeof(uint32_t))
+    tokens.key.data = tokens.owned
+    tokens.key.count = count
+    return read_tokens(items_of(key), count, <uint32_t *> tokens.owned) == count
+
+
+cdef bint tokens_from_prefix_key(object key, Tokens *tokens) except -1:
+    """By the memo of the key, made at its first use. The key of no tokens has none."""
+    cdef Memo memo = memo_of(key)
+    if memo is None:
+        array = key.tokens
+        if not tokens_from_buffer(array, tokens) or tokens.owned != NULL or tokens.key.wide:
             return False
-        number = small_int(item)
-        if number < 0:
-            number = PyLong_AsLongLongAndOverflow(item, &overflow)
-        if overflow or number < 0 or number > <long long> 0xFFFFFFFF:
-            return False
-        target[i] = <uint32_t> number
+        if tokens.key.count == 0:
+            return True
+        memo = memo_make(key, array, <const uint32_t *> tokens.key.data, tokens.key.count)
+        tokens.held = False
+        PyBuffer_Release(&tokens.view)
+    Py_INCREF(memo)
+    tokens.memo = <PyObject *> memo
+    tokens.key.data = memo.tokens
+    tokens.key.count = memo.count
     return True
 
 
-cdef int take_tokens(object key, Tokens *tokens, bint private) except -1:
-    """Check and take a key; `release_tokens` ends it. ``private``: nobody else can change what ``data`` points to."""
-    cdef bint taken = False
-    tokens.owned = NULL
-    tokens.held = False
-    tokens.count = 0
-    tokens.data = NULL
-    if isinstance(key, (list, tuple)):
-        taken = tokens_from_list(key, tokens)
-    elif PyObject_CheckBuffer(key):
-        taken = tokens_from_buffer(key, tokens, private)
-    elif isinstance(key, PrefixKey):
-        taken = tokens_from_buffer(key.tokens, tokens, private)
-    if not taken:
-        release_tokens(tokens)
-        array = as_tokens(PyList_AsTuple(key) if isinstance(key, list) else key)
-        PyObject_GetBuffer(array, &tokens.view, PyBUF_SIMPLE)
-        tokens.held = True
-        tokens.count = tokens.view.len // <Py_ssize_t> sizeof(uint32_t)
-        tokens.owned = room(tokens.count, sizeof(uint32_t))
-        memcpy(tokens.owned, tokens.view.buf, tokens.count * sizeof(uint32_t))
-        tokens.data = <const uint32_t *> tokens.owned
+cdef int take_slowly(object key, Tokens *tokens) except -1:
+    """A copy that nobody else can change, or the error of the key. Ends what was taken before."""
+    cdef Py_ssize_t count
+    release_tokens(tokens)
+    tokens.key.count = 0
+    tokens.key.wide = False
+    array = as_tokens(PyList_AsTuple(key) if isinstance(key, list) else key)
+    PyObject_GetBuffer(array, &tokens.view, PyBUF_SIMPLE)
+    tokens.held = True
+    count = tokens.view.len // <Py_ssize_t> sizeof(uint32_t)
+    tokens.owned = room(count, sizeof(uint32_t))
+    memcpy(tokens.owned, tokens.view.buf, count * sizeof(uint32_t))
+    tokens.key.data = tokens.owned
+    tokens.key.count = count
     return 0
 
 
-cdef void release_tokens(Tokens *tokens) noexcept:
-    free(tokens.owned)
+cdef int take_tokens(object key, Tokens *tokens) except -1:
+    """Take a key; `release_tokens` ends it. If it is wide, its numbers are still to be checked."""
+    cdef bint taken = False
     tokens.owned = NULL
+    tokens.memo = NULL
+    tokens.held = False
+    tokens.key.count = 0
+    tokens.key.data = NULL
+    tokens.key.wide = False
+    if isinstance(key, list):
+        taken = tokens_from_items(key, PyList_GET_SIZE(key), tokens)
+    elif isinstance(key, tuple):
+        taken = tokens_from_items(key, PyTuple_GET_SIZE(key), tokens)
+    elif PyObject_CheckBuffer(key):
+        taken = tokens_from_buffer(key, tokens)
+    elif isinstance(key, PrefixKey):
+        taken = tokens_from_prefix_key(key, tokens)
+    if not taken:
+        take_slowly(key, tokens)
+    return 0
+
+
+cdef int check_tokens(object key, Tokens *tokens) except -1:
+    """Check a key whole: ValueError names the first number that is no token."""
+    if not are_tokens(tokens.key):
+        take_slowly(key, tokens)
+    return 0
+
+
+cdef const Handle *recall(const Tokens *tokens, int64_t cache) noexcept:
+    """The page of that cache where a `PrefixKey` was found last, or NULL."""
+    cdef Memo memo
+    if tokens.memo == NULL:
+        return NULL
+    memo = <Memo> tokens.memo
+    return &memo.handle if memo.cache == cache else NULL
+
+
+cdef void remember(const Tokens *tokens, int64_t cache, const Handle *handle) noexcept:
+    """Where it was found now."""
+    if tokens.memo != NULL and handle.length:
+        (<Memo> tokens.memo).cache = cache
+        (<Memo> tokens.memo).handle = handle[0]
+
+
+cdef void release_tokens(Tokens *tokens) noexcept:
+    if tokens.owned != NULL:
+        free(tokens.owned)
+        tokens.owned = NULL
+    if tokens.memo != NULL:
+        Py_XDECREF(tokens.memo)
+        tokens.memo = NULL
     if tokens.held:
         tokens.held = False
         PyBuffer_Release(&tokens.view)
@@ -278,25 +323,23 @@ cdef bint slots_from_buffer(object values, Slots *slots) except -1:
     return format.is_signed or seen >> 63 == 0
 
 
-cdef bint slots_from_list(object values, Slots *slots) except -1:
+cdef bint slots_from_items(object values, Py_ssize_t count, Slots *slots) except -1:
     cdef Py_ssize_t i
     cdef int overflow = 0
     cdef int64_t *target
-    cdef bint listed = isinstance(values, list)
-    cdef PyObject *item
-    slots.count = PyList_GET_SIZE(values) if listed else PyTuple_GET_SIZE(values)
-    slots.owned = room(slots.count, sizeof(int64_t))
+    cdef PyObject **items = items_of(values)
+    slots.count = count
+    slots.owned = room(count, sizeof(int64_t))
     target = <int64_t *> slots.owned
     slots.data = target
-    for i in range(slots.count):
-        item = list_item(values, i) if listed else tuple_item(values, i)
-        if not PyLong_CheckExact(<object> item):
-            return False
-        target[i] = small_int(item)
+    for i in range(count):
+        target[i] = small_int(items[i])
         if target[i] < 0:
-            target[i] = PyLong_AsLongLongAndOverflow(item, &overflow)
-        if overflow:
-            return False
+            if not exact_int(items[i]):
+                return False
+            target[i] = PyLong_AsLongLongAndOverflow(items[i], &overflow)
+            if overflow:
+                return False
     return True
 
 
@@ -311,8 +354,10 @@ cdef int take_slots(object values, Slots *slots) except -1:
     """Check and take values; `release_slots` ends it. They are opaque, so others may change them meanwhile."""
     cdef bint taken = False
     no_slots(slots)
-    if isinstance(values, (list, tuple)):
-        taken = slots_from_list(values, slots)
+    if isinstance(values, list):
+        taken = slots_from_items(values, PyList_GET_SIZE(values), slots)
+    elif isinstance(values, tuple):
+        taken = slots_from_items(values, PyTuple_GET_SIZE(values), slots)
     elif PyObject_CheckBuffer(values):
         taken = slots_from_buffer(values, slots)
     if not taken:

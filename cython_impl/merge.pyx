@@ -7,7 +7,7 @@ from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcpy
 
 from .births cimport births_move
-from .children cimport child_add, child_remove
+from .children cimport child_remove, child_replace
 from .marks cimport MERGED_MARKS, marks_prune
 from .node cimport copy_window, hide, show, spare_memory
 from .slab cimport slab_give
@@ -99,11 +99,8 @@ cdef bint merge(Tree *tree, uint32_t run) noexcept nogil:
     lower.marks += upper.marks
 
     child_remove(tree, run)
-    child_remove(tree, absorbed)
+    child_replace(tree, absorbed, run)
     show_both(tree, run, absorbed, span, offset)
-    lower.parent = upper.parent
-    lower.hash = upper.hash
-    child_add(tree, run)
     upper.space = 0
     slab_give(&tree.runs, absorbed)
     marks_prune(tree, lower, mark_of(tree, boundary).previous, lower.last_mark)

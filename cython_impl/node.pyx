@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcpy
 
-from .children cimport child_add, child_remove, page_hash
+from .children cimport child_add, child_remove, hash_of_stored
 from .hash_functions cimport DIGEST
 from .heap cimport refresh_candidate
 from .slab cimport slab_give, slab_take
@@ -96,7 +96,7 @@ cdef uint32_t run_make(Tree *tree, uint32_t parent, uint32_t space, Span *span, 
     run.first_mark = run.last_mark = run.marks = 0
     tree.span_bytes += span_bytes(span, tree.page, tree.overlap)
     show(tree, made, span, 0)
-    run.hash = page_hash(tree, span.tokens)
+    run.hash = hash_of_stored(tree, made)
     child_add(tree, made)
     return made
 

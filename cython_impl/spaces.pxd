@@ -7,6 +7,7 @@ from .tree cimport Event, Place, Tree
 
 cdef class Forest:
     cdef Tree tree
+    cdef int64_t number        # of this cache alone, from 1
     cdef dict names            # the pair of a namespace (None: the default one) -> its space
     cdef uint32_t unnamed      # the space of the default namespace, or 0
     cdef bint busy             # a batch works on the tree without the GIL

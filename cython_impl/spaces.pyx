@@ -4,7 +4,7 @@ import os
 
 cimport cython
 from cpython.ref cimport Py_INCREF, Py_XDECREF, PyObject
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from .children cimport children_free
@@ -14,13 +14,17 @@ from .heap cimport heap_free, heap_reserve
 from .slab cimport slab_bytes, slab_free, slab_give, slab_init, slab_live, slab_reserve, slab_take
 from .span cimport span_free
 from .tree cimport (
-    Birth, Event, Mark, Place, Run, Space, TableEntry, Tree, run_at, space_at,
+    Birth, Event, Mark, Place, Run, Space, Tree, run_at, space_at,
 )
+
+
+cdef int64_t forests_made = 0
 
 
 @cython.final
 cdef class Forest:
     def __cinit__(self):
+        global forests_made
         cdef bytes key = os.urandom(16)
         memset(&self.tree, 0, sizeof(Tree))
         slab_init(&self.tree.runs, sizeof(Run))
@@ -30,6 +34,8 @@ cdef class Forest:
         self.tree.space_heap.of_spaces = True
         self.tree.key0 = int.from_bytes(key[:8], "little")
         self.tree.key1 = int.from_bytes(key[8:], "little")
+        forests_made += 1
+        self.number = forests_made
         self.names = {}
         self.unnamed = 0
         self.busy = self.wanted = False
@@ -172,7 +178,7 @@ cdef class Forest:
             <int64_t> sizeof(Tree)
             + <int64_t> (slab_bytes(&tree.runs) + slab_bytes(&tree.marks))
             + <int64_t> (slab_bytes(&tree.births) + slab_bytes(&tree.spaces))
-            + <int64_t> (tree.table.capacity * sizeof(TableEntry))
+            + <int64_t> (tree.table.capacity * sizeof(uint64_t))
             + tree.heap_bytes
             + tree.span_bytes
             + tree.event_bytes

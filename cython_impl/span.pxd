@@ -16,4 +16,3 @@ cdef Span *span_new(int64_t size, int64_t overlap) noexcept nogil
 cdef void span_free(Span *span) noexcept nogil
 cdef int64_t span_bytes(const Span *span, int64_t page, int64_t overlap) noexcept nogil
 cdef int span_make_digests(Span *span, int64_t page) noexcept nogil
-cdef int64_t common_prefix(const uint32_t *left, const uint32_t *right, int64_t count) noexcept nogil

@@ -3,11 +3,11 @@
 from libc.stdint cimport int64_t, uint32_t
 
 from .births cimport births_move
-from .children cimport child_add, child_remove, page_hash
+from .children cimport child_add, child_replace, hash_of_stored
 from .marks cimport MOST_MARKS, mark_at
 from .node cimport show
 from .slab cimport slab_take
-from .tree cimport Run, Tree, mark_of, page_tokens, run_at
+from .tree cimport Run, Tree, mark_of, run_at
 
 
 cdef uint32_t split(Tree *tree, uint32_t run, int64_t depth) noexcept nogil:
@@ -22,12 +22,10 @@ cdef uint32_t split(Tree *tree, uint32_t run, int64_t depth) noexcept nogil:
     cdef uint32_t first_below = mark_of(tree, last).next
     cdef uint32_t mark
     cdef int64_t pages = (depth - lower.start) // tree.page
-    child_remove(tree, run)
-    upper.parent = lower.parent
+    child_replace(tree, run, made)
     upper.space = lower.space
     upper.start = lower.start
     upper.end = depth
-    upper.hash = lower.hash
     upper.hashed = min(lower.hashed, pages)
     upper.locked_end = min(lower.locked_end, depth)
     upper.locked_children = lower.locked_end > depth
@@ -51,9 +49,8 @@ cdef uint32_t split(Tree *tree, uint32_t run, int64_t depth) noexcept nogil:
     lower.offset += depth - lower.start
     lower.start = depth
     lower.hashed -= upper.hashed
-    lower.hash = page_hash(tree, page_tokens(lower, depth))
-    child_add(tree, made)
     lower.parent = made
+    lower.hash = hash_of_stored(tree, run)
     child_add(tree, run)
     return made
 

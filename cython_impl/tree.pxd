@@ -24,7 +24,7 @@ cdef struct Run:
     int64_t end              # depth of the last page; the window is end - start units long
     int64_t locked_end       # depth to which the pages are locked; none are if that is not below start
     int64_t hashed           # so many of the first pages have their digest in the span
-    uint64_t hash            # seeded, of the first page
+    uint32_t hash            # seeded, of the parent and the first page: its place in the child table
     uint32_t children
     uint32_t child_xor       # XOR of the ids of the children: the only child, if there is one
     uint32_t locked_children
@@ -75,13 +75,8 @@ cdef struct Space:
     PyObject *name           # a strong reference to the pair; NULL: the default namespace
 
 
-cdef struct TableEntry:
-    uint32_t run             # 0: free
-    uint32_t tag             # its lower bits are where the entry would like to stand
-
-
 cdef struct Table:           # (parent, first page) -> child
-    TableEntry *entries
+    uint64_t *entries        # hash << 32 | run; its lower bits are where the entry would like to stand; 0: free
     uint64_t capacity        # a power of two, or 0
     uint64_t used
 
@@ -108,7 +103,7 @@ cdef struct Tree:
     bint by_hits
     bint by_priority
     bint events_on
-    uint64_t key0            # of the child table's hash
+    uint64_t key0            # seeds of the child table's hash
     uint64_t key1
     # What it holds.
     int64_t clock

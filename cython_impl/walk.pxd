@@ -2,13 +2,24 @@
 
 from libc.stdint cimport int64_t, uint32_t
 
+from .key cimport Key
 from .tree cimport Handle, Place, Tree
 
 
-cdef Place walk(const Tree *tree, Place place, const uint32_t *tokens, int64_t units) noexcept nogil
+cdef enum Answer:        # of what may fail; if it does, nothing has changed
+    DONE
+    NO_MEMORY
+    OUTSIDE              # a number of the key is no token
+    RACED                # another thread wrote to the key meanwhile: copy it, then try again
+
+
+cdef Place walk(const Tree *tree, Place place, Key key, int64_t units) noexcept nogil
+cdef Place walk_on(const Tree *tree, Place start, const Handle *known, Key key, int64_t units) noexcept nogil
 cdef int reserve_touch(Tree *tree) noexcept nogil
 cdef void touch(Tree *tree, Place place, int64_t now, int64_t priority, int64_t hits) noexcept nogil
 cdef void gather(const Tree *tree, Place place, int64_t start, int64_t *slots) noexcept nogil
 cdef uint32_t birth_of(const Tree *tree, Place place) noexcept nogil
 cdef int64_t units_of(const Tree *tree, int64_t tokens) noexcept nogil
-cdef int match_pages(Tree *tree, Place start, const uint32_t *tokens, int64_t units, Handle *handle) noexcept nogil
+cdef Answer match_pages(
+    Tree *tree, Place start, const Handle *known, Key key, Handle *handle
+) noexcept nogil

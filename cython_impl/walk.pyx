@@ -3,25 +3,27 @@
 from libc.stdint cimport INT64_MIN, int64_t, uint32_t
 from libc.string cimport memcpy
 
+from .births cimport find_page
 from .children cimport child_find, children_reserve
+from .compare cimport are_tokens, common_prefix
 from .heap cimport refresh_candidate
+from .key cimport Key, key_from
 from .marks cimport mark_at, marks_prune, segment_at
 from .merge cimport try_merge
 from .slab cimport slab_reserve
-from .span cimport common_prefix
 from .split cimport limit_marks
 from .tree cimport (
     Handle, Mark, Place, Run, Tree, birth_at, mark_of, page_slots, page_tokens, run_at, whole_pages,
 )
 
 
-cdef Place walk(const Tree *tree, Place place, const uint32_t *tokens, int64_t units) noexcept nogil:
-    """The deepest cached page of a key of ``units`` units (whole pages) that begins below ``place``.
+cdef Place walk(const Tree *tree, Place place, Key key, int64_t units) noexcept nogil:
+    """The deepest cached page of the first ``units`` units (whole pages) of a key that begins below ``place``.
 
     The place is always in the run that holds the page, so at the end of a run, not above the first page of another.
     """
     cdef int64_t matched = 0
-    cdef int64_t part, equal
+    cdef int64_t left, equal
     cdef uint32_t child
     cdef const Run *run
     if place.run == 0:
@@ -29,20 +31,45 @@ cdef Place walk(const Tree *tree, Place place, const uint32_t *tokens, int64_t u
     run = run_at(tree, place.run)
     while matched < units:
         if place.depth == run.end:
-            child = child_find(tree, place.run, tokens + matched)
+            child = child_find(tree, place.run, key_from(key, matched), &equal)
             if child == 0:
                 break
             place.run = child
             run = run_at(tree, child)
-        part = min(run.end - place.depth, units - matched)
-        equal = common_prefix(tokens + matched, page_tokens(run, place.depth), part + tree.overlap) - tree.overlap
-        if equal < part:
+        else:
+            # Only where the key begins: what is left of that run.
+            equal = common_prefix(
+                key_from(key, matched), page_tokens(run, place.depth),
+                min(run.end - place.depth + tree.overlap, key.count - matched),
+            )
+        equal -= tree.overlap
+        left = min(run.end - place.depth, units - matched)
+        if equal < left:
             if equal > 0:
-                place.depth += equal - equal % tree.page
+                place.depth += whole_pages(tree, equal)
             break
-        place.depth += part
-        matched += part
+        place.depth += left
+        matched += left
     return place
+
+
+cdef Place go_on(const Tree *tree, Place root, const Handle *known, int64_t units) noexcept nogil:
+    """The page where a key of ``units`` units is known to go below ``root``, if it still exists; else ``root``."""
+    cdef Place place
+    place.run = 0
+    if known != NULL and known.length <= units and root.run:
+        place.run = find_page(tree, known.birth, known.creation, known.length)
+        place.depth = known.length
+        if place.run and run_at(tree, place.run).space != run_at(tree, root.run).space:
+            place.run = 0
+    return place if place.run else root
+
+
+cdef Place walk_on(const Tree *tree, Place start, const Handle *known, Key key, int64_t units) noexcept nogil:
+    """`walk` from the page on that the key is known to begin with (NULL: none; else ``start`` is a root)."""
+    cdef Place place = go_on(tree, start, known, units)
+    cdef int64_t passed = place.depth - start.depth
+    return walk(tree, place, key_from(key, passed), units - passed)
 
 
 cdef int reserve_touch(Tree *tree) noexcept nogil:
@@ -104,12 +131,17 @@ cdef int64_t units_of(const Tree *tree, int64_t tokens) noexcept nogil:
     return whole_pages(tree, max(tokens - tree.overlap, 0))
 
 
-cdef int match_pages(Tree *tree, Place start, const uint32_t *tokens, int64_t units, Handle *handle) noexcept nogil:
-    """One match of whole pages below ``start``; -1, and nothing changed, if memory is short."""
-    cdef Place place
+cdef Answer match_pages(
+    Tree *tree, Place start, const Handle *known, Key key, Handle *handle
+) noexcept nogil:
+    """One match of the whole pages of a key below ``start``. Nothing has changed unless all is well."""
+    cdef int64_t units = units_of(tree, key.count)
+    cdef Place place = walk_on(tree, start, known, key, units)
+    # What was not compared with tokens may be none.
+    if not are_tokens(key_from(key, place.depth - start.depth)):
+        return OUTSIDE
     if reserve_touch(tree):
-        return -1
-    place = walk(tree, start, tokens, units)
+        return NO_MEMORY
     tree.clock += 1
     tree.lookups += 1
     tree.lookup_tokens += units
@@ -118,4 +150,4 @@ cdef int match_pages(Tree *tree, Place start, const uint32_t *tokens, int64_t un
     handle.birth = birth_of(tree, place)
     handle.creation = birth_at(tree, handle.birth).creation if handle.birth else tree.epoch
     touch(tree, place, tree.clock, INT64_MIN, 0)
-    return 0
+    return DONE
