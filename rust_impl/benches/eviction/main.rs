@@ -88,8 +88,11 @@ fn measure<Q: Queue>(criterion: &mut Criterion) {
         for (label, leaves) in &SIZES[..common::size(SIZES.len(), 1)] {
             let mut cache = Cache::<Q>::new(*leaves);
             // Until the order has nothing to do with that of the ids, and what is lazy has caught up.
-            let steps = if Q::REMEMBERS { leaves / 2 } else { 100 };
-            (0..steps).for_each(|_| cache.step(touches));
+            if Q::REMEMBERS {
+                (0..leaves / 2).for_each(|_| cache.step(touches));
+            } else {
+                (0..2 * leaves).for_each(|_| cache.touch());
+            }
             group.bench_function(BenchmarkId::new(Q::NAME, *label), |bencher| {
                 bencher.iter(|| cache.step(touches));
             });
