@@ -74,13 +74,18 @@ def _chosen(commit: dict[str, Any]) -> dict[str, Any]:
     kept: dict[str, list[Any]] = {}
     for name, row in commit["results"].items():
         values = dict(zip(columns, row, strict=False))
-        wanted = [_selected(f"{name}({', '.join(each)})") for each in product(*values["params"])]
-        if not any(wanted):
+        everything = list(product(*values["params"]))
+        wanted = [each for each in everything if _selected(f"{name}({', '.join(each)})")]
+        if not wanted:
             continue
+        # asv finds its way by the parameters' values, so those that nothing wanted has can go.
+        values["params"] = [
+            [v for v in axis if any(v == each[at] for each in wanted)] for at, axis in enumerate(values["params"])
+        ]
         for column in _PER_COMBINATION:
             if values.get(column):
-                pairs = zip(values[column], wanted, strict=True)
-                values[column] = [value if chosen else None for value, chosen in pairs]
+                known = dict(zip(everything, values[column], strict=True))
+                values[column] = [known[each] if each in wanted else None for each in product(*values["params"])]
         values["samples"] = values["profile"] = None
         kept[name] = [values.get(column) for column in columns]
     return {**commit, "results": kept}

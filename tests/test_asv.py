@@ -403,7 +403,7 @@ def test_the_history_keeps_what_its_profile_selects_and_gives_it_back(tmp_path: 
 
     assert history.keep("m", results, kept) == 1
     row = json.loads((kept / "m" / "aaaaaaaa-env.json").read_text())["results"]
-    assert row == {HOT: [[None, 2.0], commit_file["results"][HOT][1], "1", 0, 1.0, [None, 2.0], None, None]}
+    assert row == {HOT: [[2.0], [["'rust'"], ["1"], ["1024"]], "1", 0, 1.0, [2.0], None, None]}
     assert json.loads((kept / "benchmarks.json").read_text()) == {HOT: {"name": HOT}, "version": 2}
 
     assert history.restore(results, kept) == 0
