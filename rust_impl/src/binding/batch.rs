@@ -1,5 +1,6 @@
 //! Batches: all arguments are read first, then the work runs without the GIL.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,10 +13,10 @@ use super::arguments::{namespace, threads};
 use super::errors::{Broken, at_element, broken, failure, no_memory};
 use super::exclusive::Exclusive;
 use super::fork::detached;
-use super::keys::{KEY, Numbers, read};
+use super::keys::Tokens;
 use super::objects::{tuple, tuple_of};
 use super::shared::shared;
-use crate::core::{Failure, Handle, Namespace, Request, Tree};
+use crate::core::{Failure, Handle, Key, Namespace, Request, Tree};
 
 /// How long a batch stays detached before it looks for signals (and lets a fork go on).
 const DETACHED: Duration = Duration::from_millis(20);
@@ -25,7 +26,7 @@ const STRETCH_TOKENS: usize = 1 << 18;
 
 /// The checked arguments of a batch.
 pub struct Batch {
-    keys: Vec<Numbers<u32>>,
+    keys: Pin<Box<[Tokens]>>,
     /// Empty: all in the default namespace.
     namespaces: Vec<Option<Arc<Namespace>>>,
 }
@@ -37,7 +38,7 @@ impl Batch {
         thread_count: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let py = keys.py();
-        let keys = elements(keys, "keys", |key| read::<u32>(key, &KEY))?;
+        let keys = read_keys(keys)?;
         let mut namespaces = Vec::new();
         if let Some(extra_keys) = extra_keys {
             let stored = stored_elements(extra_keys, "extra_keys")?;
@@ -59,7 +60,7 @@ impl Batch {
     }
 
     pub fn match_all(&self, py: Python<'_>, cache: &Exclusive) -> PyResult<Vec<Handle>> {
-        self.run(py, cache, |tree, request| tree.match_prefix(request).map(|matched| matched.handle))
+        self.run(py, cache, |tree, request| tree.match_prefix(request))
     }
 
     pub fn peek_all(&self, py: Python<'_>, cache: &Exclusive) -> PyResult<Vec<i64>> {
@@ -72,24 +73,24 @@ impl Batch {
         cache: &Exclusive,
         look_up: impl Fn(&Tree, Request) -> Result<T, Failure> + Sync,
     ) -> PyResult<Vec<T>> {
-        let mut tokens: Vec<&[u32]> = Vec::new();
-        tokens.try_reserve_exact(self.len()).map_err(|error| no_memory(error.into()))?;
-        tokens.extend(self.keys.iter().map(Numbers::as_slice));
+        let mut keys: Vec<Key> = Vec::new();
+        keys.try_reserve_exact(self.len()).map_err(|error| no_memory(error.into()))?;
+        keys.extend(self.keys.iter().map(Tokens::key));
         let mut results = Vec::new();
         results.try_reserve_exact(self.len()).map_err(|error| no_memory(error.into()))?;
-        let (namespaces, tokens) = (&self.namespaces, &tokens);
-        while results.len() < tokens.len() {
+        let (namespaces, keys) = (&self.namespaces, &keys);
+        while results.len() < keys.len() {
             let stretch = || {
                 let begun = Instant::now();
-                while results.len() < tokens.len() && begun.elapsed() < DETACHED {
+                while results.len() < keys.len() && begun.elapsed() < DETACHED {
                     let full = cache.read_detached(|tree| {
                         let (mut left_keys, mut left_tokens) = (STRETCH_KEYS, STRETCH_TOKENS);
-                        while let Some(key) = tokens.get(results.len())
+                        while let Some(&key) = keys.get(results.len())
                             && left_keys > 0
                             && left_tokens > 0
                         {
                             let request =
-                                Request { tokens: key, namespace: namespaces.get(results.len()), start: None };
+                                Request { key, namespace: namespaces.get(results.len()), start: None };
                             match look_up(tree, request) {
                                 Ok(result) => results.push(result),
                                 Err(refusal) => return Err(refusal),
@@ -119,12 +120,21 @@ impl Batch {
     }
 }
 
-fn elements<'py, T>(
-    sequence: &Bound<'py, PyAny>,
-    name: &str,
-    convert: impl Fn(&Bound<'py, PyAny>) -> PyResult<T>,
-) -> PyResult<Vec<T>> {
-    elements_of(sequence.py(), &stored_elements(sequence, name)?, name, convert)
+/// All keys, each checked whole, since nothing of a batch is done if one of them is bad.
+fn read_keys(keys: &Bound<'_, PyAny>) -> PyResult<Pin<Box<[Tokens]>>> {
+    let py = keys.py();
+    let stored = stored_elements(keys, "keys")?;
+    let mut read = Vec::new();
+    read.try_reserve_exact(stored.len()).map_err(|error| no_memory(error.into()))?;
+    read.resize_with(stored.len(), Tokens::empty);
+    let mut read = Box::into_pin(read.into_boxed_slice());
+    for (index, element) in stored.iter().enumerate() {
+        // SAFETY: what a pinned slice holds is pinned with it.
+        let tokens = unsafe { read.as_mut().map_unchecked_mut(|keys| &mut keys[index]) };
+        let outcome = tokens.read(&element).and_then(|()| read[index].outside().map_or(Ok(()), Err));
+        outcome.map_err(|error| at_element(py, error, "keys", index))?;
+    }
+    Ok(read)
 }
 
 fn elements_of<'py, T>(

@@ -3,8 +3,9 @@
 //! Another thread may write to a buffer while it is read. So what is checked is a copy of each part of it, and what is
 //! read in place is compared and copied, never trusted: a race gives some result, not a broken tree.
 
-use std::alloc::Layout;
 use std::ffi::{CStr, c_char};
+use std::marker::PhantomPinned;
+use std::pin::Pin;
 
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;
@@ -12,18 +13,19 @@ use pyo3::prelude::*;
 
 use super::errors::no_memory;
 use super::keys::{Number, Role, out_of_range};
-use crate::core::NoMemory;
 
 /// A buffer that its exporter keeps alive and in place until this is dropped.
 pub struct Buffer {
-    /// Boxed, because an exporter may point into the struct itself.
-    view: Box<ffi::Py_buffer>,
-    shape: Shape,
+    view: ffi::Py_buffer,
+    held: bool,
+    /// An exporter may point into the view itself.
+    _pinned: PhantomPinned,
 }
 
 /// Where the elements of a buffer stand and how they are stored.
 #[derive(Clone, Copy)]
-struct Shape {
+pub struct Shape {
+    start: *const u8,
     count: usize,
     stride: isize,
     /// Not negative: each element is a pointer, followed to this offset.
@@ -33,12 +35,28 @@ struct Shape {
     swapped: bool,
 }
 
+/// Elements one after the other, aligned, in the byte order of this machine.
+#[derive(Clone, Copy)]
+pub struct Elements {
+    pub start: *const u8,
+    pub count: usize,
+    pub size: usize,
+    pub signed: bool,
+}
+
 impl Buffer {
-    pub fn new(source: &Bound<'_, PyAny>, role: &Role) -> PyResult<Self> {
+    pub const fn empty() -> Self {
+        Self { view: ffi::Py_buffer::new(), held: false, _pinned: PhantomPinned }
+    }
+
+    /// Takes the buffer of `source`. Once only.
+    pub fn take(self: Pin<&mut Self>, source: &Bound<'_, PyAny>, role: &Role) -> PyResult<Shape> {
         let py = source.py();
-        let mut view = boxed_view()?;
+        // SAFETY: nothing is moved out.
+        let this = unsafe { self.get_unchecked_mut() };
+        assert!(!this.held, "a buffer is taken once");
         // SAFETY: the view is fresh, and its address stays the same until it is released.
-        if unsafe { ffi::PyObject_GetBuffer(source.as_ptr(), &mut *view, ffi::PyBUF_FULL_RO) } != 0 {
+        if unsafe { ffi::PyObject_GetBuffer(source.as_ptr(), &mut this.view, ffi::PyBUF_FULL_RO) } != 0 {
             let error = PyErr::fetch(py);
             let refused = error.is_instance_of::<PyTypeError>(py)
                 || error.is_instance_of::<PyValueError>(py)
@@ -46,13 +64,11 @@ impl Buffer {
             return Err(if refused { role.wrong_form(source)? } else { error });
         }
         // From here on `Drop` releases it.
-        let mut buffer =
-            Self { view, shape: Shape { count: 0, stride: 0, suboffset: -1, size: 1, signed: false, swapped: false } };
-        buffer.shape = buffer.read_shape(role)?;
-        Ok(buffer)
+        this.held = true;
+        this.shape(role)
     }
 
-    fn read_shape(&self, role: &Role) -> PyResult<Shape> {
+    fn shape(&self, role: &Role) -> PyResult<Shape> {
         let view = &self.view;
         if view.ndim != 1 {
             return Err(PyTypeError::new_err(format!("{} must have one dimension, not {}", role.what, view.ndim)));
@@ -82,6 +98,7 @@ impl Buffer {
             (count as usize, stride, suboffset)
         };
         Ok(Shape {
+            start: view.buf as *const u8,
             count,
             stride,
             suboffset,
@@ -90,20 +107,21 @@ impl Buffer {
             swapped: if cfg!(target_endian = "little") { big } else { little },
         })
     }
+}
 
-    /// The elements where they are, if they are stored as `T` in one aligned piece.
-    pub fn in_place<T: Number>(&self) -> Option<(*const T, usize)> {
-        let shape = &self.shape;
-        let start = self.view.buf as *const T;
-        let same = shape.size == size_of::<T>() && shape.signed == T::SIGNED && !shape.swapped;
-        let whole = shape.suboffset < 0 && (shape.stride == shape.size as isize || shape.count <= 1);
-        (same && whole && shape.count > 0 && start.is_aligned()).then_some((start, shape.count))
+impl Shape {
+    /// The elements where they are, if they stand there in one aligned piece.
+    pub fn in_place(&self) -> Option<Elements> {
+        let whole = self.suboffset < 0 && (self.stride == self.size as isize || self.count <= 1);
+        let aligned = self.start.align_offset(self.size) == 0;
+        let Self { start, count, size, signed, .. } = *self;
+        (whole && aligned && !self.swapped && count > 0).then_some(Elements { start, count, size, signed })
     }
 
     /// Appends all elements, converted and checked.
     pub fn convert<T: Number>(&self, role: &Role, numbers: &mut Vec<T>) -> PyResult<()> {
-        numbers.try_reserve(self.shape.count).map_err(|error| no_memory(error.into()))?;
-        match (self.shape.size, self.shape.signed) {
+        numbers.try_reserve(self.count).map_err(|error| no_memory(error.into()))?;
+        match (self.size, self.signed) {
             (1, true) => self.convert_from::<i8, T>(role, numbers),
             (1, false) => self.convert_from::<u8, T>(role, numbers),
             (2, true) => self.convert_from::<i16, T>(role, numbers),
@@ -119,8 +137,8 @@ impl Buffer {
         const PART: usize = 128;
         let limit = T::limit(S::SIGNED);
         let mut part = [S::default(); PART];
-        for first in (0..self.shape.count).step_by(PART) {
-            let count = PART.min(self.shape.count - first);
+        for first in (0..self.count).step_by(PART) {
+            let count = PART.min(self.count - first);
             let part = &mut part[..count];
             self.copy_part(first, part);
             // All limits are of the form 2ⁿ − 1, so one look at the union tells whether any element is too large. Two
@@ -137,8 +155,7 @@ impl Buffer {
     }
 
     fn copy_part<S: Stored>(&self, first: usize, part: &mut [S]) {
-        let shape = &self.shape;
-        let base = self.view.buf as *const u8;
+        let (shape, base) = (self, self.start);
         if shape.suboffset < 0 && shape.stride == size_of::<S>() as isize {
             // SAFETY: first + part.len() <= count elements of that size stand one after the other from `buf` on.
             unsafe {
@@ -163,24 +180,13 @@ impl Buffer {
     }
 }
 
-/// `Box::new` would abort without memory.
-fn boxed_view() -> PyResult<Box<ffi::Py_buffer>> {
-    // SAFETY: a block of the size and alignment of a view is written before it is read, and `Box` frees it.
-    unsafe {
-        let block = std::alloc::alloc(Layout::new::<ffi::Py_buffer>()).cast::<ffi::Py_buffer>();
-        if block.is_null() {
-            return Err(no_memory(NoMemory));
-        }
-        block.write(ffi::Py_buffer::new());
-        Ok(Box::from_raw(block))
-    }
-}
-
 impl Drop for Buffer {
     fn drop(&mut self) {
-        // SAFETY: the view was filled by `PyObject_GetBuffer` and is released once. The GIL is held: a `Buffer` is made
-        // and dropped by the call that it is an argument of.
-        unsafe { ffi::PyBuffer_Release(&mut *self.view) }
+        if self.held {
+            // SAFETY: the view was filled by `PyObject_GetBuffer` and is released once. The GIL is held: a `Buffer` is
+            // made and dropped by the call that it is an argument of.
+            unsafe { ffi::PyBuffer_Release(&mut self.view) }
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! `RadixCache`: the public class. It checks arguments in the order of the protocol, calls the tree and makes results.
 
+use std::pin::pin;
+
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
@@ -10,7 +12,7 @@ use super::batch::Batch;
 use super::errors::{failure, no_memory, not_copied};
 use super::events::shown_event;
 use super::exclusive::Exclusive;
-use super::keys::{KEY, read, read_values};
+use super::keys::{Tokens, Values};
 use super::nodes::{own, start_of};
 use super::objects::{dict, list, number, text};
 use super::results::{BatchMatchResult, EvictResult, InsertResult, MatchResult, path_slots};
@@ -133,15 +135,17 @@ impl RadixCache {
         extra_key: Option<&Bound<'_, PyAny>>,
         start: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Py<MatchResult>> {
-        let py = slf.py();
-        let tokens = read::<u32>(key, &KEY)?;
-        let name = extra_key.map(namespace).transpose()?;
-        let start = start_of(slf, start)?;
-        let request = Request { tokens: tokens.as_slice(), namespace: name.as_ref(), start };
-        let result = Py::new(py, MatchResult::new(slf, request.start_depth()))?;
-        let matched = slf.get().tree.match_prefix(py, request)?.map_err(|refusal| failure(py, refusal))?;
-        result.get().end(matched.handle);
-        Ok(result)
+        let mut tokens = pin!(Tokens::empty());
+        tokens.as_mut().read(key)?;
+        let call = || {
+            let name = extra_key.map(namespace).transpose()?;
+            let start = start_of(slf, start)?;
+            let request = Request { key: tokens.key(), namespace: name.as_ref(), start };
+            let result = MatchResult::begin(slf, request.start_depth())?;
+            let matched = slf.get().tree.match_prefix(slf.py(), request)?;
+            Ok(result.end(matched.map_err(|refusal| failure(slf.py(), refusal))?))
+        };
+        call().map_err(|error| tokens.outside().unwrap_or(error))
     }
 
     /// `match_prefix` of each key in order, in one crossing and without the GIL.
@@ -153,9 +157,8 @@ impl RadixCache {
         threads: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Py<BatchMatchResult>> {
         let batch = Batch::new(keys, extra_keys, threads)?;
-        let result = Py::new(slf.py(), BatchMatchResult::new(slf))?;
-        result.get().end(batch.match_all(slf.py(), &slf.get().tree)?);
-        Ok(result)
+        let result = BatchMatchResult::begin(slf)?;
+        Ok(result.end(batch.match_all(slf.py(), &slf.get().tree)?))
     }
 
     /// The length that `match_prefix` would find; changes nothing. O(n + h).
@@ -167,11 +170,15 @@ impl RadixCache {
         start: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<usize> {
         let py = slf.py();
-        let tokens = read::<u32>(key, &KEY)?;
-        let name = extra_key.map(namespace).transpose()?;
-        let start = start_of(slf, start)?;
-        let request = Request { tokens: tokens.as_slice(), namespace: name.as_ref(), start };
-        slf.get().tree.read(py, |tree| tree.peek_prefix(request))?.map_err(|refusal| failure(py, refusal))
+        let mut tokens = pin!(Tokens::empty());
+        tokens.as_mut().read(key)?;
+        let call = || {
+            let name = extra_key.map(namespace).transpose()?;
+            let start = start_of(slf, start)?;
+            let request = Request { key: tokens.key(), namespace: name.as_ref(), start };
+            slf.get().tree.read(py, |tree| tree.peek_prefix(request))?.map_err(|refusal| failure(py, refusal))
+        };
+        call().map_err(|error| tokens.outside().unwrap_or(error))
     }
 
     /// `peek_prefix` of each key: their lengths.
@@ -212,18 +219,27 @@ impl RadixCache {
         inserted_len: Given<'_>,
     ) -> PyResult<Py<InsertResult>> {
         let py = slf.py();
-        let tokens = read::<u32>(key, &KEY)?.into_private()?;
-        let name = extra_key.map(namespace).transpose()?;
-        let slots = read_values(values, tokens.as_slice().len())?;
-        let priority = priority.or(0, |value| int64(value, "priority"))?;
-        let inserted_len = inserted_len.or(0, |value| length(value, "inserted_len"))?;
-        let start = start_of(slf, start)?;
-        let request = Request { tokens: tokens.as_slice(), namespace: name.as_ref(), start };
-        let insertion = Insertion { request, slots: slots.as_slice(), priority, inserted_len };
-        let result = Py::new(py, InsertResult::new(slf))?;
-        let inserted = slf.get().tree.write(py, |tree| tree.insert(insertion))?;
-        result.get().end(inserted.map_err(|refusal| failure(py, refusal))?);
-        Ok(result)
+        let mut tokens = pin!(Tokens::empty());
+        tokens.as_mut().read(key)?;
+        let mut slots = pin!(Values::empty());
+        let call = || {
+            let name = extra_key.map(namespace).transpose()?;
+            slots.as_mut().read(values, tokens.key().len())?;
+            let priority = priority.or(0, |value| int64(value, "priority"))?;
+            let inserted_len = inserted_len.or(0, |value| length(value, "inserted_len"))?;
+            let start = start_of(slf, start)?;
+            let result = InsertResult::begin(slf)?;
+            loop {
+                let request = Request { key: tokens.key(), namespace: name.as_ref(), start };
+                let insertion = Insertion { request, slots: slots.slots(), priority, inserted_len };
+                match slf.get().tree.write(py, |tree| tree.insert(&insertion))? {
+                    Ok(inserted) => return Ok(result.end(inserted)),
+                    Err(Failure::Raced) => tokens.as_mut().copy()?,
+                    Err(refusal) => return Err(failure(py, refusal)),
+                }
+            }
+        };
+        call().map_err(|error| tokens.outside().unwrap_or(error))
     }
 
     /// Lock every page from ``node`` to the root; returns the units that became protected.
@@ -245,9 +261,8 @@ impl RadixCache {
     /// Free pages until at least ``num_tokens`` units are free, or no page can go.
     fn evict(&self, py: Python<'_>, num_tokens: &Bound<'_, PyAny>) -> PyResult<Py<EvictResult>> {
         let units = count(num_tokens, "num_tokens")?;
-        let result = Py::new(py, EvictResult::new())?;
-        result.get().end(self.tree.write(py, |tree| tree.evict(units))?.map_err(no_memory)?);
-        Ok(result)
+        let result = EvictResult::begin(py)?;
+        Ok(result.end(self.tree.write(py, |tree| tree.evict(units))?.map_err(no_memory)?))
     }
 
     /// `evict` among the pages of one namespace; None: as many as can go.
@@ -260,9 +275,8 @@ impl RadixCache {
     ) -> PyResult<Py<EvictResult>> {
         let name = namespace(extra_key)?;
         let units = num_tokens.map_or(Ok(u64::MAX), |value| count(value, "num_tokens"))?;
-        let result = Py::new(py, EvictResult::new())?;
-        result.get().end(self.tree.write(py, |tree| tree.evict_namespace(&name, units))?.map_err(no_memory)?);
-        Ok(result)
+        let result = EvictResult::begin(py)?;
+        Ok(result.end(self.tree.write(py, |tree| tree.evict_namespace(&name, units))?.map_err(no_memory)?))
     }
 
     /// Drop everything: all nodes become stale. Queued events stay, and statistics start anew.

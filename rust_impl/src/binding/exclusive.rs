@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 
 use super::errors::{Broken, broken};
 use super::fork::detached;
-use crate::core::{Config, Failure, Matched, Request, Tree};
+use crate::core::{Config, Failure, Handle, Request, Tree};
 
 pub struct Exclusive {
     tree: RwLock<Tree>,
@@ -59,7 +59,7 @@ impl Exclusive {
     }
 
     /// A match takes the lock for reading, unless it must empty the touch log first.
-    pub fn match_prefix(&self, py: Python<'_>, request: Request) -> PyResult<Result<Matched, Failure>> {
+    pub fn match_prefix(&self, py: Python<'_>, request: Request) -> PyResult<Result<Handle, Failure>> {
         match self.read(py, |tree| tree.match_prefix(request))? {
             Err(Failure::LogFull) => self.write(py, |tree| {
                 tree.drain_touches()?;

@@ -1,18 +1,21 @@
-//! Keys and values: lists, tuples, integer buffers and `PrefixKey`s, as u32 tokens or i64 slots.
+//! Keys and values: lists, tuples, integer buffers and `PrefixKey`s, as tokens or slots.
 //! What is accepted, and the words of the errors, are those of `triradix.keys`.
 
 use std::cell::RefCell;
 use std::ffi::c_int;
+use std::pin::Pin;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt, PyList, PyTuple, PyType};
 
-use super::buffer::Buffer;
+use super::buffer::{Buffer, Elements};
+use super::digits;
 use super::errors::no_memory;
 use super::objects::tuple_of;
 use super::shared::shared;
+use crate::core::Key;
 
 /// What the numbers are in the caller's words: ("key", "token") or ("values", "value").
 pub struct Role {
@@ -88,44 +91,165 @@ pub fn out_of_range<T: Number>(role: &Role, position: usize, shown: impl std::fm
     PyValueError::new_err(format!("{} {position} is {shown}, outside {}", role.word, T::RANGE))
 }
 
-/// Checked numbers: a copy, or the buffer that they stand in.
+/// The numbers of an argument: a checked copy, or the buffer that they stand in.
 pub struct Numbers<T: Number> {
-    owned: Vec<T>,
-    in_place: Option<(*const T, usize)>,
-    /// Keeps what `in_place` points to.
-    _buffer: Option<Buffer>,
+    buffer: Buffer,
+    copy: Vec<T>,
+    place: Place,
 }
 
+enum Place {
+    Copy,
+    /// As `T`, each of which is in range.
+    Same(Elements),
+    /// Tokens in 64 bits, not looked at yet: the tree compares them as they are, and checks only those that differ.
+    Wide(Elements),
+}
+
+/// The tokens of a key, and the slots for them.
+pub type Tokens = Numbers<u32>;
+pub type Values = Numbers<i64>;
+
 impl<T: Number> Numbers<T> {
-    pub fn as_slice(&self) -> &[T] {
-        match self.in_place {
-            // SAFETY: aligned elements of a buffer that `_buffer` keeps. A racing writer changes what is compared or
-            // copied, which any bits may be.
-            Some((start, count)) => unsafe { std::slice::from_raw_parts(start, count) },
-            None => &self.owned,
+    pub const fn empty() -> Self {
+        Self { buffer: Buffer::empty(), copy: Vec::new(), place: Place::Copy }
+    }
+
+    fn parts(self: Pin<&mut Self>) -> (Pin<&mut Buffer>, &mut Vec<T>, &mut Place) {
+        // SAFETY: only the buffer is pinned with the whole; nothing moves it, and `drop` does not either.
+        unsafe {
+            let this = self.get_unchecked_mut();
+            (Pin::new_unchecked(&mut this.buffer), &mut this.copy, &mut this.place)
         }
     }
 
-    /// A copy that nobody else can change.
-    pub fn into_private(mut self) -> PyResult<Self> {
-        if let Some((start, count)) = self.in_place {
-            let mut owned = take_scratch::<T>();
-            owned.try_reserve(count).map_err(|error| no_memory(error.into()))?;
-            // SAFETY: as in `as_slice`; the copy has its own memory.
-            owned.extend_from_slice(unsafe { std::slice::from_raw_parts(start, count) });
-            (self.owned, self.in_place) = (owned, None);
+    /// Elements of the buffer as `S`. Not for a copy.
+    fn elements<S>(&self, elements: Elements) -> &[S] {
+        // SAFETY: aligned elements of that size in a buffer that `self` holds. A racing writer changes what is compared
+        // or copied, which any bits may be.
+        unsafe { std::slice::from_raw_parts(elements.start.cast::<S>(), elements.count) }
+    }
+}
+
+impl Tokens {
+    pub fn key(&self) -> Key<'_> {
+        match self.place {
+            Place::Copy => Key::Narrow(&self.copy),
+            Place::Same(elements) => Key::Narrow(self.elements(elements)),
+            Place::Wide(elements) => Key::Wide(self.elements(elements)),
         }
-        Ok(self)
+    }
+
+    /// `triradix.keys.as_tokens`, but that a number out of range may be left to the tree to find.
+    pub fn read(self: Pin<&mut Self>, source: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.read_as(source, &KEY)
+    }
+
+    /// The error of the first number that is no token, if there is one: errors of a key come before all others.
+    pub fn outside(&self) -> Option<PyErr> {
+        let Place::Wide(elements) = self.place else { return None };
+        let position = self.key().first_outside()?;
+        let bits = self.elements::<i64>(elements).get(position).copied()?;
+        Some(if elements.signed {
+            out_of_range::<u32>(&KEY, position, bits)
+        } else {
+            out_of_range::<u32>(&KEY, position, bits as u64)
+        })
+    }
+
+    /// Makes a copy that nobody else can change, if it is not one already.
+    pub fn copy(self: Pin<&mut Self>) -> PyResult<()> {
+        let mut copy = take_scratch::<u32>();
+        copy.try_reserve(self.key().len()).map_err(|error| no_memory(error.into()))?;
+        if let Some(error) = self.outside() {
+            return Err(error);
+        }
+        self.key().for_each(self.key().len(), |token| copy.push(token));
+        let (_, kept, place) = self.parts();
+        (*kept, *place) = (copy, Place::Copy);
+        Ok(())
+    }
+}
+
+impl Values {
+    pub fn slots(&self) -> &[i64] {
+        match self.place {
+            Place::Copy => &self.copy,
+            Place::Same(elements) | Place::Wide(elements) => self.elements(elements),
+        }
+    }
+
+    /// `triradix.keys.as_slots` for a key of so many tokens. Their number is asked for before their form is.
+    pub fn read(mut self: Pin<&mut Self>, source: &Bound<'_, PyAny>, tokens: usize) -> PyResult<()> {
+        let refused = |count| {
+            PyValueError::new_err(format!(
+                "values has {count} elements, for a key of {tokens} tokens; there must be one for each token"
+            ))
+        };
+        let count = if let Ok(list) = source.cast::<PyList>() {
+            list.len()
+        } else if let Ok(tuple) = source.cast::<PyTuple>() {
+            tuple.len()
+        } else if let Some(key) = prefix_key_tokens(source)? {
+            key.len()?
+        } else {
+            match source.len() {
+                Err(error) if error.is_instance_of::<PyTypeError>(source.py()) => {
+                    return Err(VALUES.wrong_form(source)?);
+                }
+                count => count?,
+            }
+        };
+        if count != tokens {
+            return Err(refused(count));
+        }
+        self.as_mut().read_as(source, &VALUES)?;
+        let count = self.slots().len();
+        if count == tokens { Ok(()) } else { Err(refused(count)) }
+    }
+}
+
+impl<T: Number> Numbers<T> {
+    fn read_as(self: Pin<&mut Self>, source: &Bound<'_, PyAny>, role: &Role) -> PyResult<()> {
+        let (buffer, copy, place) = self.parts();
+        if let Ok(list) = source.cast::<PyList>() {
+            *copy = take_scratch();
+            if !read_plain(Items::List(list), copy)? {
+                read_any(&tuple_of(list)?, role, copy)?;
+            }
+        } else if let Ok(tuple) = source.cast::<PyTuple>() {
+            *copy = take_scratch();
+            if !read_plain(Items::Tuple(tuple), copy)? {
+                read_any(tuple, role, copy)?;
+            }
+        } else {
+            let shape = match prefix_key_tokens(source)? {
+                Some(tokens) => buffer.take(&tokens, role)?,
+                None => buffer.take(source, role)?,
+            };
+            *place = match shape.in_place() {
+                Some(elements) if elements.size == size_of::<T>() && elements.signed == T::SIGNED => {
+                    Place::Same(elements)
+                }
+                Some(elements) if !T::SIGNED && elements.size == size_of::<i64>() => Place::Wide(elements),
+                _ => {
+                    *copy = take_scratch();
+                    shape.convert(role, copy)?;
+                    Place::Copy
+                }
+            };
+        }
+        Ok(())
     }
 }
 
 impl<T: Number> Drop for Numbers<T> {
     fn drop(&mut self) {
         const KEPT: usize = 1 << 16;
-        let mut owned = std::mem::take(&mut self.owned);
-        if (1..=KEPT).contains(&owned.capacity()) {
-            owned.clear();
-            T::with_scratch(|scratch| *scratch = owned);
+        if (1..=KEPT).contains(&self.copy.capacity()) {
+            let mut copy = std::mem::take(&mut self.copy);
+            copy.clear();
+            T::with_scratch(|scratch| *scratch = copy);
         }
     }
 }
@@ -134,67 +258,12 @@ fn take_scratch<T: Number>() -> Vec<T> {
     T::with_scratch(std::mem::take)
 }
 
-/// `triradix.keys.as_tokens` and `as_slots`.
-pub fn read<T: Number>(source: &Bound<'_, PyAny>, role: &Role) -> PyResult<Numbers<T>> {
-    let mut numbers = Numbers { owned: Vec::new(), in_place: None, _buffer: None };
-    if let Ok(list) = source.cast::<PyList>() {
-        numbers.owned = take_scratch();
-        if !read_plain(Items::List(list), &mut numbers.owned)? {
-            read_any(&tuple_of(list)?, role, &mut numbers.owned)?;
-        }
-    } else if let Ok(tuple) = source.cast::<PyTuple>() {
-        numbers.owned = take_scratch();
-        if !read_plain(Items::Tuple(tuple), &mut numbers.owned)? {
-            read_any(tuple, role, &mut numbers.owned)?;
-        }
-    } else {
-        let buffer = match prefix_key_tokens(source)? {
-            Some(tokens) => Buffer::new(&tokens, role)?,
-            None => Buffer::new(source, role)?,
-        };
-        numbers.in_place = buffer.in_place();
-        if numbers.in_place.is_some() {
-            numbers._buffer = Some(buffer);
-        } else {
-            numbers.owned = take_scratch();
-            buffer.convert(role, &mut numbers.owned)?;
-        }
-    }
-    Ok(numbers)
-}
-
-/// The slots of a key of so many tokens. Their number is asked for before their form is.
-pub fn read_values(source: &Bound<'_, PyAny>, tokens: usize) -> PyResult<Numbers<i64>> {
-    let count = if let Ok(list) = source.cast::<PyList>() {
-        list.len()
-    } else if let Ok(tuple) = source.cast::<PyTuple>() {
-        tuple.len()
-    } else if let Some(key) = prefix_key_tokens(source)? {
-        key.len()?
-    } else {
-        match source.len() {
-            Err(error) if error.is_instance_of::<PyTypeError>(source.py()) => return Err(VALUES.wrong_form(source)?),
-            count => count?,
-        }
-    };
-    let numbers = if count == tokens { Some(read::<i64>(source, &VALUES)?) } else { None };
-    match numbers {
-        Some(numbers) if numbers.as_slice().len() == tokens => Ok(numbers),
-        other => {
-            let count = other.map_or(count, |numbers| numbers.as_slice().len());
-            Err(PyValueError::new_err(format!(
-                "values has {count} elements, for a key of {tokens} tokens; there must be one for each token"
-            )))
-        }
-    }
-}
-
 fn prefix_key_tokens<'py>(source: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     let py = source.py();
     let class = shared(py)?.prefix_key.bind(py);
     // SAFETY: both are live objects, and the class is one.
     if unsafe { ffi::PyObject_TypeCheck(source.as_ptr(), class.as_ptr().cast()) } != 0 {
-        return Ok(Some(source.getattr(pyo3::intern!(py, "tokens"))?));
+        return Ok(Some(source.getattr(pyo3::intern!(py, "_tokens"))?));
     }
     Ok(None)
 }
@@ -219,14 +288,13 @@ fn read_plain<T: Number>(items: Items, numbers: &mut Vec<T>) -> PyResult<bool> {
                 Items::List(_) => ffi::PyList_GET_ITEM(pointer, i),
                 Items::Tuple(_) => ffi::PyTuple_GET_ITEM(pointer, i),
             };
-            let mut overflow: c_int = 0;
-            let plain = ffi::PyLong_CheckExact(item) != 0;
-            let number = if plain { ffi::PyLong_AsLongLongAndOverflow(item, &mut overflow) } else { 0 };
-            if !plain || overflow != 0 || number as u64 > T::limit(true) {
-                numbers.clear();
-                return Ok(false);
+            match digits::plain_int(item) {
+                Some(number) if number as u64 <= T::limit(true) => numbers.push(T::from_bits(number as u64)),
+                _ => {
+                    numbers.clear();
+                    return Ok(false);
+                }
             }
-            numbers.push(T::from_bits(number as u64));
         }
     }
     Ok(true)

@@ -6,6 +6,7 @@ mod arrays;
 mod batch;
 mod buffer;
 mod cache;
+mod digits;
 mod errors;
 mod events;
 mod exclusive;
@@ -26,6 +27,7 @@ mod _triradix_rust {
     /// NumPy is found now: where there is no memory for that later, the `numpy` crate would panic.
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::binding::digits::refuse_other_digits(module.py())?;
         crate::binding::arrays::copied(module.py(), &[]).map(drop)
     }
 

@@ -1,6 +1,7 @@
 //! What the operations return. Light classes: nodes and arrays are made when they are asked for.
 
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::cell::UnsafeCell;
+use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -14,37 +15,53 @@ use super::nodes::Node;
 use super::objects::{text, tuple};
 use crate::core::{Evicted, Failure, Handle, Inserted, Tree};
 
+/// A result is made before the tree changes, since making it can fail. Nobody sees it before its call has ended.
+pub struct Begun<T>(T);
+
+/// What the call writes into its result in the end.
+struct Late<T>(UnsafeCell<Option<T>>);
+
+// SAFETY: written once, by the only holder of a `Begun`; only read from then on.
+unsafe impl<T: Send + Sync> Sync for Late<T> {}
+
+impl<T> Late<T> {
+    const fn new() -> Self {
+        Self(UnsafeCell::new(None))
+    }
+
+    /// # Safety
+    /// Nobody else knows of it yet.
+    unsafe fn end(&self, value: T) {
+        // SAFETY: the caller's.
+        unsafe { *self.0.get() = Some(value) }
+    }
+
+    fn get(&self) -> &T {
+        // SAFETY: no writer any more.
+        let value = unsafe { &*self.0.get() };
+        value.as_ref().unwrap_or_else(|| unreachable!("a caller gets no result before its call has ended"))
+    }
+}
+
 /// Found or inserted: the cache, where the call ended, and the node once it was asked for.
 struct End {
     cache: Py<RadixCache>,
-    /// Empty until the call that made the result has ended: a result is made before the tree changes, since making it
-    /// can fail.
-    handle: OnceLock<Handle>,
+    handle: Late<Handle>,
     node: PyOnceLock<Py<Node>>,
 }
 
 impl End {
     fn new(cache: &Bound<'_, RadixCache>) -> Self {
-        Self { cache: cache.clone().unbind(), handle: OnceLock::new(), node: PyOnceLock::new() }
+        Self { cache: cache.clone().unbind(), handle: Late::new(), node: PyOnceLock::new() }
     }
 
     fn handle(&self) -> &Handle {
-        ended(&self.handle)
+        self.handle.get()
     }
 
     fn node(&self, py: Python<'_>) -> PyResult<Py<Node>> {
         let make = || Py::new(py, Node { cache: self.cache.clone_ref(py), handle: self.handle().clone() });
         Ok(self.node.get_or_try_init(py, make)?.clone_ref(py))
-    }
-}
-
-fn ended<T>(cell: &OnceLock<T>) -> &T {
-    cell.get().unwrap_or_else(|| unreachable!("a caller gets no result before its call has ended"))
-}
-
-fn end<T>(cell: &OnceLock<T>, value: T) {
-    if cell.set(value).is_err() {
-        unreachable!("one call ends once");
     }
 }
 
@@ -57,12 +74,16 @@ pub struct MatchResult {
 }
 
 impl MatchResult {
-    pub fn new(cache: &Bound<'_, RadixCache>, start: usize) -> Self {
-        Self { end: End::new(cache), start, indices: PyOnceLock::new() }
+    pub fn begin(cache: &Bound<'_, RadixCache>, start: usize) -> PyResult<Begun<Py<Self>>> {
+        Ok(Begun(Py::new(cache.py(), Self { end: End::new(cache), start, indices: PyOnceLock::new() })?))
     }
+}
 
-    pub fn end(&self, handle: Handle) {
-        end(&self.end.handle, handle);
+impl Begun<Py<MatchResult>> {
+    pub fn end(self, handle: Handle) -> Py<MatchResult> {
+        // SAFETY: `self` is the only reference, and gone now.
+        unsafe { self.0.get().end.handle.end(handle) };
+        self.0
     }
 }
 
@@ -104,31 +125,36 @@ impl MatchResult {
 #[pyclass(frozen, module = "triradix.rust_impl")]
 pub struct BatchMatchResult {
     cache: Py<RadixCache>,
-    handles: OnceLock<Vec<Handle>>,
+    handles: Late<Vec<Handle>>,
     lengths: PyOnceLock<Py<Slots>>,
     offsets: PyOnceLock<Py<Slots>>,
     nodes: PyOnceLock<Py<PyTuple>>,
     indices: PyOnceLock<Py<Slots>>,
 }
 
+impl Begun<Py<BatchMatchResult>> {
+    pub fn end(self, handles: Vec<Handle>) -> Py<BatchMatchResult> {
+        // SAFETY: `self` is the only reference, and gone now.
+        unsafe { self.0.get().handles.end(handles) };
+        self.0
+    }
+}
+
 impl BatchMatchResult {
-    pub fn new(cache: &Bound<'_, RadixCache>) -> Self {
-        Self {
+    pub fn begin(cache: &Bound<'_, RadixCache>) -> PyResult<Begun<Py<Self>>> {
+        let result = Self {
             cache: cache.clone().unbind(),
-            handles: OnceLock::new(),
+            handles: Late::new(),
             lengths: PyOnceLock::new(),
             offsets: PyOnceLock::new(),
             nodes: PyOnceLock::new(),
             indices: PyOnceLock::new(),
-        }
-    }
-
-    pub fn end(&self, handles: Vec<Handle>) {
-        end(&self.handles, handles);
+        };
+        Ok(Begun(Py::new(cache.py(), result)?))
     }
 
     fn handles(&self) -> &[Handle] {
-        ended::<Vec<Handle>>(&self.handles)
+        self.handles.get()
     }
 
     fn refuse_stale(&self, py: Python<'_>) -> PyResult<()> {
@@ -219,17 +245,24 @@ impl BatchMatchResult {
 #[pyclass(frozen, module = "triradix.rust_impl")]
 pub struct InsertResult {
     end: End,
-    prefix_len: OnceLock<usize>,
+    prefix_len: Late<usize>,
 }
 
 impl InsertResult {
-    pub fn new(cache: &Bound<'_, RadixCache>) -> Self {
-        Self { end: End::new(cache), prefix_len: OnceLock::new() }
+    pub fn begin(cache: &Bound<'_, RadixCache>) -> PyResult<Begun<Py<Self>>> {
+        Ok(Begun(Py::new(cache.py(), Self { end: End::new(cache), prefix_len: Late::new() })?))
     }
+}
 
-    pub fn end(&self, inserted: Inserted) {
-        end(&self.end.handle, inserted.handle);
-        end(&self.prefix_len, inserted.prefix_len);
+impl Begun<Py<InsertResult>> {
+    pub fn end(self, inserted: Inserted) -> Py<InsertResult> {
+        let result = self.0.get();
+        // SAFETY: `self` is the only reference, and gone now.
+        unsafe {
+            result.end.handle.end(inserted.handle);
+            result.prefix_len.end(inserted.prefix_len);
+        }
+        self.0
     }
 }
 
@@ -238,7 +271,7 @@ impl InsertResult {
     /// Units that were cached already, from the root.
     #[getter]
     fn prefix_len(&self) -> usize {
-        *ended(&self.prefix_len)
+        *self.prefix_len.get()
     }
 
     /// Units that are cached now: the key cut to whole pages, from the root.
@@ -269,20 +302,26 @@ impl InsertResult {
 /// What `evict` freed.
 #[pyclass(frozen, module = "triradix.rust_impl")]
 pub struct EvictResult {
-    num_tokens: OnceLock<usize>,
+    num_tokens: Late<usize>,
     /// Until they are in the array.
     slots: Mutex<Vec<i64>>,
     indices: PyOnceLock<Py<Slots>>,
 }
 
 impl EvictResult {
-    pub fn new() -> Self {
-        Self { num_tokens: OnceLock::new(), slots: Mutex::new(Vec::new()), indices: PyOnceLock::new() }
+    pub fn begin(py: Python<'_>) -> PyResult<Begun<Py<Self>>> {
+        let result = Self { num_tokens: Late::new(), slots: Mutex::new(Vec::new()), indices: PyOnceLock::new() };
+        Ok(Begun(Py::new(py, result)?))
     }
+}
 
-    pub fn end(&self, evicted: Evicted) {
-        end(&self.num_tokens, evicted.slots.len());
-        *self.slots.lock().unwrap_or_else(PoisonError::into_inner) = evicted.slots;
+impl Begun<Py<EvictResult>> {
+    pub fn end(self, evicted: Evicted) -> Py<EvictResult> {
+        let result = self.0.get();
+        // SAFETY: `self` is the only reference, and gone now.
+        unsafe { result.num_tokens.end(evicted.slots.len()) };
+        *result.slots.lock().unwrap_or_else(PoisonError::into_inner) = evicted.slots;
+        self.0
     }
 }
 
@@ -291,7 +330,7 @@ impl EvictResult {
     /// Units freed.
     #[getter]
     fn num_tokens(&self) -> usize {
-        *ended(&self.num_tokens)
+        *self.num_tokens.get()
     }
 
     /// Their slots: page by page in the order of eviction, in token order within a page. Made on first use.

@@ -6,20 +6,38 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use super::slab::Entry;
 use super::spaces::Namespace;
 use super::tree::Tree;
 use super::{Failure, NIL};
 
 pub struct Birth {
-    pub tick: u64,
+    /// Low and high half: together with the anchor that is 12 bytes, not 16.
+    tick: [u32; 2],
     /// The run that holds the deepest page of the birth that is left.
     pub anchor: u32,
+}
+
+impl Birth {
+    pub const fn new(tick: u64, anchor: u32) -> Self {
+        Self { tick: [tick as u32, (tick >> 32) as u32], anchor }
+    }
+
+    pub const fn tick(&self) -> u64 {
+        (self.tick[1] as u64) << 32 | self.tick[0] as u64
+    }
 }
 
 impl Default for Birth {
     /// Tick 0 belongs to no insert: a vacant entry answers to no handle.
     fn default() -> Self {
-        Self { tick: 0, anchor: NIL }
+        Self::new(0, NIL)
+    }
+}
+
+impl Entry for Birth {
+    fn link(&mut self) -> &mut u32 {
+        &mut self.anchor
     }
 }
 
@@ -69,13 +87,14 @@ impl Hash for Handle {
 
 impl Tree {
     /// The handle of the page of `run` that ends at `depth`; depth 0 is a root.
+    #[inline]
     pub fn handle(&self, run: u32, depth: usize) -> Handle {
         let namespace = self.spaces[self.runs[run].space].namespace.clone();
         if depth == 0 {
             return self.root_handle(namespace);
         }
-        let birth = self.marks[self.segment(run, depth)].birth;
-        Handle { namespace, tick: self.births[birth].tick, depth, birth }
+        let mark = &self.marks[self.segment(run, depth)];
+        Handle { namespace, tick: mark.created, depth, birth: mark.birth }
     }
 
     pub fn root_handle(&self, namespace: Option<Arc<Namespace>>) -> Handle {
@@ -91,17 +110,17 @@ impl Tree {
             }
             return Ok(self.space(&handle.namespace).map(|space| (self.spaces[space].root, 0)));
         }
-        let birth = self.births.get(handle.birth).filter(|birth| birth.tick == handle.tick).ok_or(Failure::Stale)?;
+        let birth = self.births.get(handle.birth).filter(|birth| birth.tick() == handle.tick).ok_or(Failure::Stale)?;
         let mut run = birth.anchor;
         if handle.depth > self.runs[run].end() {
             return Err(Failure::Stale);
         }
-        if handle.depth > self.runs[run].start {
+        if handle.depth > self.runs[run].start() {
             // Below the deepest page of the birth, the anchor may hold pages of later ones.
             let there = self.marks[self.segment(run, handle.depth)].birth == handle.birth;
             return if there { Ok(Some((run, handle.depth))) } else { Err(Failure::Stale) };
         }
-        while handle.depth <= self.runs[run].start {
+        while handle.depth <= self.runs[run].start() {
             run = self.runs[run].parent;
         }
         Ok(Some((run, handle.depth)))

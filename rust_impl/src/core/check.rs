@@ -1,6 +1,7 @@
 //! `check`: recomputes everything that is kept incrementally and names the invariant that broke.
 
 use super::NIL;
+use super::key::Key;
 use super::node::Run;
 use super::tree::Tree;
 
@@ -35,20 +36,20 @@ impl Tree {
         for (id, run) in self.runs.entries().filter(|(_, run)| run.space != NIL) {
             let at = id as usize;
             ensure!(run.children == tally.children[at], "run {id}: its number of children is wrong");
-            ensure!(run.child_xor == tally.child_xor[at], "run {id}: the XOR of its children is wrong");
+            ensure!(self.details[id].child_xor == tally.child_xor[at], "run {id}: the XOR of its children is wrong");
             ensure!(
-                run.is_root() || run.locked_children == tally.locked_children[at],
+                run.is_root() || self.details[id].locked_children == tally.locked_children[at],
                 "run {id}: its number of locked children is wrong"
             );
-            if run.has_lock() && !run.is_root() {
+            if self.has_lock(id) && !run.is_root() {
                 let parent = &self.runs[run.parent];
                 ensure!(
-                    parent.is_root() || parent.locked_end == parent.end(),
+                    parent.is_root() || self.locked_end(run.parent) == parent.end(),
                     "run {id}: locked below an unlocked page"
                 );
             }
-            let expected = if run.locked_children > 0 { run.end() } else { self.deepest_lock(id) };
-            ensure!(run.is_root() || run.locked_end == expected, "run {id}: its locked pages do not follow from locks");
+            let expected = if self.details[id].locked_children > 0 { run.end() } else { self.deepest_lock(id) };
+            ensure!(run.is_root() || self.locked_end(id) == expected, "run {id}: its locked pages do not follow from locks");
         }
         ensure!(tally.units == self.total_units, "total_size is {}, but {} are cached", self.total_units, tally.units);
         ensure!(tally.protected == self.protected_units, "protected_size is wrong: {}", self.protected_units);
@@ -58,7 +59,7 @@ impl Tree {
         ensure!(tally.roots == self.spaces.len(), "some space has no root, or some root no space");
         ensure!(self.children.len() == self.runs.len() - tally.roots, "the child table holds other runs");
         self.check_births(&tally)?;
-        self.check_heaps(&tally)?;
+        self.check_queues(&tally)?;
         self.check_spans()?;
         let drained = self.evicted_units <= self.inserted_units;
         let counted = self.inserted_units.wrapping_sub(self.evicted_units) == self.total_units as u64;
@@ -84,81 +85,84 @@ impl Tree {
         for (id, run) in self.runs.entries().filter(|(_, run)| run.space != NIL) {
             if run.is_root() {
                 ensure!(self.spaces[run.space].root == id, "root {id}: its space has another root");
-                ensure!(run.window.len() == 0 && run.marks == NIL, "root {id}: has pages of its own");
+                ensure!(run.len() == 0 && run.marks == NIL, "root {id}: has pages of its own");
                 ensure!(run.children > 0, "root {id}: its space has no pages");
                 tally.roots += 1;
                 continue;
             }
             self.check_place(id, run)?;
             self.check_marks(id, run, &mut tally)?;
-            let pages = run.window.len() / self.config.page_size;
+            let pages = run.len() / self.config.page_size;
             let digests = self.digests_of(id).len();
             ensure!(digests <= pages, "run {id}: more digests than pages");
             if digests > 0 {
                 let parent = &self.runs[run.parent];
                 let above = self.digests_of(run.parent).len() * self.config.page_size;
-                ensure!(above == parent.window.len(), "run {id}: has digests below a page without");
+                ensure!(above == parent.len(), "run {id}: has digests below a page without");
             }
             ensure!(!self.config.events || digests == pages, "run {id}: events are on, but a page has no digest");
             tally.digests += digests;
-            tally.digest_lists += usize::from(run.digests != NIL);
-            tally.units += run.window.len();
-            tally.protected += run.locked_end - run.start;
+            tally.digest_lists += usize::from(self.details[id].digests != NIL);
+            tally.units += run.len();
+            tally.protected += self.locked_end(id) - run.start();
             let parent = run.parent as usize;
             tally.children[parent] += 1;
             tally.child_xor[parent] ^= id;
-            tally.locked_children[parent] += u32::from(run.has_lock());
+            tally.locked_children[parent] += u32::from(self.has_lock(id));
         }
         Ok(tally)
     }
 
     fn check_place(&self, id: u32, run: &Run) -> Result<(), String> {
         let page = self.config.page_size;
-        ensure!(run.window.len() > 0 && run.window.len().is_multiple_of(page), "run {id}: does not hold whole pages");
+        ensure!(run.len() > 0 && run.len().is_multiple_of(page), "run {id}: does not hold whole pages");
         let Some(parent) = self.runs.get(run.parent).filter(|parent| parent.space == run.space) else {
             return Err(format!("run {id}: has no parent in its space"));
         };
-        ensure!(parent.end() == run.start, "run {id}: does not begin where its parent ends");
-        ensure!((run.start..=run.end()).contains(&run.locked_end), "run {id}: locked_end lies outside");
-        ensure!((run.locked_end - run.start).is_multiple_of(page), "run {id}: locked_end is not the end of a page");
-        let tokens = self.spans.tokens(&run.window);
+        ensure!(parent.end() == run.start(), "run {id}: does not begin where its parent ends");
+        ensure!((run.start()..=run.end()).contains(&self.locked_end(id)), "run {id}: locked_end lies outside");
+        ensure!((self.locked_end(id) - run.start()).is_multiple_of(page), "run {id}: locked_end is not the end of a page");
+        let tokens = self.tokens(id);
         if self.config.bigram && !parent.is_root() {
-            let above = self.spans.tokens(&parent.window);
+            let above = self.tokens(run.parent);
             ensure!(above.last() == tokens.first(), "run {id}: does not share a token with its parent");
         }
-        let first = &tokens[..page + self.config.overlap()];
-        ensure!(self.child_hash(run.parent, first) == run.hash, "run {id}: its hash is wrong");
-        ensure!(self.child(run.parent, first) == Some(id), "run {id}: the child table leads elsewhere");
+        let first = Key::Narrow(&tokens[..self.config.page_tokens()]);
+        let hash = self.details[id].hash;
+        ensure!(self.child_hash(run.parent, first) == hash, "run {id}: its hash is wrong");
+        let found = self.child(run.parent, hash, first).map(|(child, _)| child);
+        ensure!(found == Some(id), "run {id}: the child table leads elsewhere");
         Ok(())
     }
 
     fn check_marks(&self, id: u32, run: &Run, tally: &mut Tally) -> Result<(), String> {
-        ensure!(run.marks != NIL && self.marks[run.marks].end == run.end(), "run {id}: no mark where it ends");
+        ensure!(run.marks != NIL && self.marks[run.marks].end() == run.end(), "run {id}: no mark where it ends");
         let (mut mark, mut count) = (run.marks, 0);
         while mark != NIL {
             let here = &self.marks[mark];
-            let start = if here.above == NIL { run.start } else { self.marks[here.above].end };
-            ensure!(start < here.end && start >= run.start, "run {id}: its marks are out of order");
-            ensure!((here.end - run.start).is_multiple_of(self.config.page_size), "run {id}: a mark inside a page");
-            let Some(birth) = self.births.get(here.birth).filter(|birth| birth.tick > 0) else {
+            let start = if here.above == NIL { run.start() } else { self.marks[here.above].end() };
+            ensure!(start < here.end() && start >= run.start(), "run {id}: its marks are out of order");
+            ensure!((here.end() - run.start()).is_multiple_of(self.config.page_size), "run {id}: a mark inside a page");
+            let Some(birth) = self.births.get(here.birth).filter(|birth| birth.tick() > 0) else {
                 return Err(format!("run {id}: a mark without birth"));
             };
-            ensure!(birth.tick <= self.now() && here.last <= self.now(), "run {id}: a tick from the future");
+            ensure!(birth.tick() == here.created, "run {id}: a mark with the tick of another birth");
+            ensure!(birth.tick() <= self.now() && here.last <= self.now(), "run {id}: a tick from the future");
             let deepest = &mut tally.deepest[here.birth as usize];
-            if here.end > deepest.0 {
-                *deepest = (here.end, id);
+            if here.end() > deepest.0 {
+                *deepest = (here.end(), id);
             }
             mark = here.above;
             count += 1;
         }
-        ensure!(count == run.mark_count, "run {id}: its number of marks is wrong");
-        tally.marks += count as usize;
+        ensure!(count == self.details[id].mark_count, "run {id}: its number of marks is wrong");
+        tally.marks += usize::from(count);
         tally.candidates += usize::from(self.is_candidate(id));
         Ok(())
     }
 
     fn check_births(&self, tally: &Tally) -> Result<(), String> {
-        for (id, birth) in self.births.entries().filter(|(_, birth)| birth.tick > 0) {
+        for (id, birth) in self.births.entries().filter(|(_, birth)| birth.tick() > 0) {
             let (_, run) = tally.deepest[id as usize];
             ensure!(run != NIL, "birth {id}: has no page left");
             ensure!(birth.anchor == run, "birth {id}: its deepest page is in run {run}, not in {}", birth.anchor);
@@ -166,24 +170,37 @@ impl Tree {
         Ok(())
     }
 
-    fn check_heaps(&self, tally: &Tally) -> Result<(), String> {
+    fn check_queues(&self, tally: &Tally) -> Result<(), String> {
         let (mut candidates, mut ranked) = (0, 0);
         for (id, space) in self.spaces.entries().filter(|(_, space)| space.root != NIL) {
             ensure!(self.space(&space.namespace) == Some(id), "space {id}: its namespace leads elsewhere");
-            for (at, (rank, run)) in space.candidates.iter().enumerate() {
-                ensure!(self.run_positions[run as usize] as usize == at, "run {run}: its place in the heap is wrong");
+            let (mut before, mut smallest) = (NIL, None);
+            for run in space.candidates.list(self) {
+                ensure!(self.details[run].before == before, "run {run}: wrong neighbour among the candidates");
                 ensure!(self.runs[run].space == id && self.is_candidate(run), "run {run}: is no candidate");
-                ensure!(self.rank(run) == rank, "run {run}: the heap has an old rank");
-                ensure!(space.candidates.in_order(at), "space {id}: its heap is out of order at {at}");
+                ensure!(before == NIL || self.rank(before) < self.rank(run), "run {run}: out of order in the list");
+                smallest = smallest.or(Some(self.rank(run)));
+                before = run;
                 candidates += 1;
             }
-            if let Some((rank, _)) = space.candidates.top() {
-                let at = self.space_positions[id as usize] as usize;
-                ensure!(self.ranked_spaces.iter().nth(at) == Some((rank, id)), "space {id}: its smallest rank is old");
+            ensure!(space.candidates.last() == before, "space {id}: its list of candidates ends elsewhere");
+            for (at, (rank, run)) in space.candidates.heap().iter().enumerate() {
+                ensure!(self.place_in_heap(run) == Some(at), "run {run}: its place in the heap is wrong");
+                ensure!(self.runs[run].space == id && self.is_candidate(run), "run {run}: is no candidate");
+                ensure!(self.rank(run) == rank, "run {run}: the heap has an old rank");
+                ensure!(space.candidates.heap().in_order(at), "space {id}: its heap is out of order at {at}");
+                smallest = smallest.min(Some(rank)).or(Some(rank));
+                candidates += 1;
+            }
+            let place = self.space_positions[id];
+            ensure!((place == NIL) == smallest.is_none(), "space {id}: ranked without candidates, or not with them");
+            if let Some(rank) = smallest {
+                let there = self.ranked_spaces.iter().nth(place as usize);
+                ensure!(there == Some((rank, id)), "space {id}: its smallest rank is old");
                 ranked += 1;
             }
         }
-        ensure!(candidates == tally.candidates, "{} candidates, but {candidates} in the heaps", tally.candidates);
+        ensure!(candidates == tally.candidates, "{} candidates, but {candidates} in the queues", tally.candidates);
         ensure!(self.ranked_spaces.iter().count() == ranked, "a space without candidates is ranked");
         let ordered = (0..ranked).all(|at| self.ranked_spaces.in_order(at));
         ensure!(ordered, "the heap of the spaces is out of order");
@@ -197,11 +214,11 @@ impl Tree {
             let (mut counted, mut bytes) = (0, 0);
             let (mut run, mut previous) = (self.spans.first_run(generation), NIL);
             while run != NIL {
-                let here = &self.runs[run];
-                ensure!(here.window.generation() == generation, "run {run}: in the list of another generation");
+                let here = &self.details[run];
+                ensure!(here.generation == generation, "run {run}: in the list of another generation");
                 ensure!(here.previous_in_generation == previous, "run {run}: wrong neighbour in its generation");
                 counted += 1;
-                bytes += self.spans.live_bytes(here.window.len());
+                bytes += self.spans.live_bytes(generation, self.runs[run].len());
                 previous = run;
                 run = here.next_in_generation;
             }

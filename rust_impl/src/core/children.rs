@@ -2,67 +2,210 @@
 //!
 //! The hash is seeded for each cache, so that nobody can choose tokens that collide, and kept with the run.
 
-use std::hash::{BuildHasher, Hash, Hasher};
+use std::hash::{BuildHasher, Hasher};
 
-use super::NoMemory;
+use super::key::Key;
 use super::tree::Tree;
+use super::NoMemory;
 
-impl Tree {
-    /// `page` is the tokens of one page: page_size + overlap of them.
-    pub fn child_hash(&self, parent: u32, page: &[u32]) -> u64 {
-        let mut hasher = self.seed.build_hasher();
-        hasher.write_u32(parent);
-        page.hash(&mut hasher);
-        hasher.finish()
+/// Open addressing, linear probing: hash (upper half) and run of each entry in one word, so that a look-up reads one
+/// cache line in most cases.
+pub struct ChildTable {
+    /// A power of two of them, or none.
+    entries: Vec<u64>,
+    count: usize,
+}
+
+const VACANT: u64 = u64::MAX;
+const SMALLEST: usize = 16;
+
+const fn entry(hash: u32, run: u32) -> u64 {
+    (hash as u64) << 32 | run as u64
+}
+
+impl ChildTable {
+    pub const fn new() -> Self {
+        Self { entries: Vec::new(), count: 0 }
     }
 
-    pub fn child(&self, parent: u32, page: &[u32]) -> Option<u32> {
-        if self.runs[parent].children == 0 {
-            return None;
+    pub const fn len(&self) -> usize {
+        self.count
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.entries.capacity() * size_of::<u64>()
+    }
+
+    /// Room for `more` entries, at most three quarters full.
+    #[inline]
+    pub fn reserve(&mut self, more: usize) -> Result<(), NoMemory> {
+        if (self.count + more) * 4 <= self.entries.len() * 3 { Ok(()) } else { self.grow(more) }
+    }
+
+    #[cold]
+    fn grow(&mut self, more: usize) -> Result<(), NoMemory> {
+        let mut size = SMALLEST.max(2 * self.entries.len());
+        while (self.count + more) * 4 > size * 3 {
+            size *= 2;
         }
-        let hash = self.child_hash(parent, page);
-        let is_it = |&id: &u32| {
-            let run = &self.runs[id];
-            run.hash == hash && run.parent == parent && self.spans.tokens(&run.window)[..page.len()] == *page
-        };
-        self.children.find(hash, is_it).copied()
-    }
-
-    pub fn reserve_children(&mut self, more: usize) -> Result<(), NoMemory> {
-        let runs = &self.runs;
-        self.children.try_reserve(more, |&id| runs[id].hash)?;
+        let mut entries = Vec::new();
+        entries.try_reserve_exact(size)?;
+        entries.resize(size, VACANT);
+        let old = std::mem::replace(&mut self.entries, entries);
+        for entry in old.into_iter().filter(|&entry| entry != VACANT) {
+            self.put(entry);
+        }
         Ok(())
     }
 
-    /// Hangs a run, whose parent and window stand, below its parent.
+    const fn home(&self, hash: u32) -> usize {
+        hash as usize & (self.entries.len() - 1)
+    }
+
+    fn put(&mut self, entry: u64) {
+        let last = self.entries.len() - 1;
+        let mut at = self.home((entry >> 32) as u32);
+        while self.entries[at] != VACANT {
+            at = (at + 1) & last;
+        }
+        self.entries[at] = entry;
+    }
+
+    /// The caller has reserved.
+    pub fn insert(&mut self, hash: u32, run: u32) {
+        self.put(entry(hash, run));
+        self.count += 1;
+    }
+
+    /// The runs of that hash.
+    #[inline]
+    pub fn find(&self, hash: u32) -> impl Iterator<Item = u32> {
+        let last = self.entries.len().wrapping_sub(1);
+        let mut at = hash as usize & last;
+        std::iter::from_fn(move || {
+            loop {
+                let &entry = self.entries.get(at)?;
+                at = (at + 1) & last;
+                if entry == VACANT {
+                    return None;
+                }
+                if (entry >> 32) as u32 == hash {
+                    return Some(entry as u32);
+                }
+            }
+        })
+    }
+
+    /// Where (hash, run), which is there, stands.
+    fn place(&self, hash: u32, run: u32) -> usize {
+        let (last, sought) = (self.entries.len() - 1, entry(hash, run));
+        let mut at = self.home(hash);
+        while self.entries[at] != sought {
+            assert!(self.entries[at] != VACANT, "each run but a root stands in the child table");
+            at = (at + 1) & last;
+        }
+        at
+    }
+
+    pub fn replace(&mut self, hash: u32, old: u32, new: u32) {
+        let at = self.place(hash, old);
+        self.entries[at] = entry(hash, new);
+    }
+
+    /// Closes the gap, so that no look-up stops early.
+    pub fn remove(&mut self, hash: u32, run: u32) {
+        let last = self.entries.len() - 1;
+        let mut gap = self.place(hash, run);
+        let mut at = gap;
+        loop {
+            at = (at + 1) & last;
+            let entry = self.entries[at];
+            if entry == VACANT {
+                break;
+            }
+            // It may move up if its home does not lie behind the gap.
+            let distance = at.wrapping_sub(self.home((entry >> 32) as u32)) & last;
+            if distance >= (at.wrapping_sub(gap) & last) {
+                self.entries[gap] = entry;
+                gap = at;
+            }
+        }
+        self.entries[gap] = VACANT;
+        self.count -= 1;
+    }
+
+    /// Asks for the line where that hash stands.
+    #[inline]
+    pub fn prefetch(&self, hash: u32) {
+        if let Some(entry) = self.entries.get(hash as usize & self.entries.len().wrapping_sub(1)) {
+            super::prefetch::line(entry);
+        }
+    }
+}
+
+impl Tree {
+    /// The place of a child whose first page `key` begins with.
+    #[inline]
+    pub fn child_hash(&self, parent: u32, key: Key) -> u32 {
+        let mut hasher = self.seed.build_hasher();
+        let mut word = u64::from(parent);
+        let mut half = true;
+        key.for_each(self.config.page_tokens(), |token| {
+            if half {
+                hasher.write_u64(word << 32 | u64::from(token));
+            } else {
+                word = u64::from(token);
+            }
+            half = !half;
+        });
+        if half {
+            hasher.write_u64(word);
+        }
+        let hash = hasher.finish();
+        (hash >> 32) as u32 ^ hash as u32
+    }
+
+    /// The child of `parent` that begins with the page that `key` begins with, and how many tokens they share.
+    #[inline]
+    pub fn child(&self, parent: u32, hash: u32, key: Key) -> Option<(u32, usize)> {
+        let page = self.config.page_tokens();
+        for id in self.children.find(hash) {
+            if self.runs[id].parent == parent {
+                let common = key.common(self.tokens(id));
+                if common >= page {
+                    return Some((id, common));
+                }
+            }
+        }
+        None
+    }
+
+    /// Hangs a run, whose parent and hash stand, below its parent. The caller has reserved.
     pub fn link_child(&mut self, id: u32) {
         let parent = self.runs[id].parent;
-        let page = self.config.page_size + self.config.overlap();
-        let hash = self.child_hash(parent, &self.spans.tokens(&self.runs[id].window)[..page]);
-        self.runs[id].hash = hash;
-        let runs = &self.runs;
-        self.children.insert_unique(hash, id, |&id| runs[id].hash);
+        self.children.insert(self.details[id].hash, id);
         self.runs[parent].children += 1;
-        self.runs[parent].child_xor ^= id;
+        self.details[parent].child_xor ^= id;
     }
 
     pub fn unlink_child(&mut self, id: u32) {
-        let (hash, parent) = (self.runs[id].hash, self.runs[id].parent);
-        let entry = self.children.find_entry(hash, |&other| other == id);
-        entry.unwrap_or_else(|_| unreachable!("each run but a root stands in the child table")).remove();
+        let parent = self.runs[id].parent;
+        self.children.remove(self.details[id].hash, id);
         self.runs[parent].children -= 1;
-        self.runs[parent].child_xor ^= id;
+        self.details[parent].child_xor ^= id;
     }
 
     /// Gives the place of `old` below its parent to `new`, which begins with the same page.
     pub fn replace_child(&mut self, old: u32, new: u32) {
-        let (hash, parent) = (self.runs[old].hash, self.runs[old].parent);
-        match self.children.find_mut(hash, |&other| other == old) {
-            Some(entry) => *entry = new,
-            None => unreachable!("each run but a root stands in the child table"),
-        }
-        self.runs[new].hash = hash;
+        let (hash, parent) = (self.details[old].hash, self.runs[old].parent);
+        self.children.replace(hash, old, new);
+        self.details[new].hash = hash;
         self.runs[new].parent = parent;
-        self.runs[parent].child_xor ^= old ^ new;
+        self.details[parent].child_xor ^= old ^ new;
+    }
+
+    pub fn only_child(&self, id: u32) -> Option<u32> {
+        if self.runs[id].children == 1 { Some(self.details[id].child_xor) } else { None }
     }
 }
+

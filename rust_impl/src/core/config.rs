@@ -39,6 +39,11 @@ impl Policy {
     pub const fn ranks_by_priority(self) -> bool {
         matches!(self, Policy::Priority)
     }
+
+    /// Whether marks need a `Weight`.
+    pub const fn has_weights(self) -> bool {
+        self.ranks_by_hits() || self.ranks_by_priority()
+    }
 }
 
 /// Sizes that change the form of the tree but no result. Tests make them small.
@@ -75,9 +80,19 @@ impl Config {
         self.bigram as usize
     }
 
+    /// Tokens of one page.
+    pub const fn page_tokens(&self) -> usize {
+        self.page_size + self.overlap()
+    }
+
     /// Units of whole pages in a key of that many tokens.
     pub const fn aligned_units(&self, tokens: usize) -> usize {
-        let units = tokens.saturating_sub(self.overlap());
-        units - units % self.page_size
+        self.whole_pages(tokens.saturating_sub(self.overlap()))
+    }
+
+    /// So many units cut to whole pages. A division is dear, and most page sizes need none.
+    #[inline]
+    pub const fn whole_pages(&self, units: usize) -> usize {
+        if self.page_size.is_power_of_two() { units & !(self.page_size - 1) } else { units - units % self.page_size }
     }
 }

@@ -1,6 +1,6 @@
 //! Eviction: of the pages without child and lock the one of smallest rank goes, a whole segment of equals at a time.
 //!
-//! A run without children that has pages below `locked_end` is a candidate. Candidates stand in a heap for each space,
+//! A run without children that has pages below `locked_end` is a candidate. Candidates stand in a queue for each space,
 //! and the spaces in a heap by their smallest rank, so nothing here walks the leaves.
 
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use std::sync::Arc;
 use super::config::Policy;
 use super::events::Event;
 use super::hashing::event_hash;
-use super::heap::Rank;
-use super::marks::Mark;
+use super::heap::{Places, Rank};
+use super::slab::Column;
 use super::spaces::Namespace;
 use super::tree::Tree;
 use super::{NIL, NoMemory};
@@ -19,58 +19,67 @@ pub struct Evicted {
     pub slots: Vec<i64>,
 }
 
+impl Places for Column<u32> {
+    fn place(&mut self, id: u32, at: usize) {
+        self[id] = at as u32;
+    }
+}
+
 impl Tree {
     /// The rank of the deepest page of a run without children: its last mark says everything about it.
     pub fn rank(&self, run: u32) -> Rank {
-        let mark = &self.marks[self.runs[run].marks];
+        let id = self.runs[run].marks;
+        let mark = &self.marks[id];
         let last = mark.last as i64;
-        let creation = || self.births[mark.birth].tick as i64;
         match self.config.policy {
             Policy::Lru => (0, last),
-            Policy::Lfu => (mark.hits, last),
-            Policy::Fifo => (0, creation()),
+            Policy::Lfu => (self.weight(id).hits, last),
+            Policy::Fifo => (0, mark.created as i64),
             Policy::Mru => (0, -last),
-            Policy::Filo => (0, -creation()),
-            Policy::Priority => (mark.priority, last),
-            Policy::Slru => (i64::from(mark.hits >= self.config.slru_threshold), last),
+            Policy::Filo => (0, -(mark.created as i64)),
+            Policy::Priority => (self.weight(id).priority, last),
+            Policy::Slru => (i64::from(self.weight(id).hits >= self.config.slru_threshold), last),
         }
     }
 
     pub fn is_candidate(&self, run: u32) -> bool {
-        let run = &self.runs[run];
-        run.children == 0 && run.locked_end < run.end()
+        self.runs[run].children == 0 && self.locked_end(run) < self.runs[run].end()
     }
 
-    /// Brings the heaps in line with a run that changed. The caller has reserved a candidate in its space.
+    /// Brings the queue in line with a run that changed. The caller has reserved a candidate in its space.
     pub fn refresh_candidate(&mut self, run: u32) {
-        let space = self.runs[run].space;
-        let rank = self.is_candidate(run).then(|| self.rank(run));
-        let candidates = &mut self.spaces[space].candidates;
-        match rank {
-            Some(rank) => candidates.set(&mut self.run_positions, run, rank),
-            None => candidates.remove(&mut self.run_positions, run),
+        if self.is_candidate(run) {
+            self.enqueue(run);
+        } else if self.is_queued(run) {
+            self.dequeue(run);
+        } else {
+            return;
         }
-        self.refresh_space(space);
+        self.refresh_space(self.runs[run].space);
     }
 
     fn refresh_space(&mut self, space: u32) {
-        match self.spaces[space].candidates.top() {
-            Some((rank, _)) => self.ranked_spaces.set(&mut self.space_positions, space, rank),
-            None => self.ranked_spaces.remove(&mut self.space_positions, space),
+        let (place, first) = (self.space_positions[space], self.first_candidate(space));
+        let (ranked, places) = (&mut self.ranked_spaces, &mut self.space_positions);
+        match (first, place) {
+            (Some((rank, _)), NIL) => ranked.insert(places, space, rank),
+            (Some((rank, _)), place) => ranked.set(places, place as usize, rank),
+            (None, NIL) => {}
+            (None, place) => {
+                ranked.remove(places, place as usize);
+                places[space] = NIL;
+            }
         }
     }
 
     /// Room for one more candidate of that space.
+    #[inline]
     pub fn reserve_candidate(&mut self, space: u32) -> Result<(), NoMemory> {
         let candidates = &mut self.spaces[space].candidates;
         self.heap_bytes -= candidates.bytes();
         let reserved = candidates.reserve(1);
         self.heap_bytes += candidates.bytes();
         reserved
-    }
-
-    pub fn reserve_positions(&mut self, more: usize) -> Result<(), NoMemory> {
-        Ok(self.run_positions.try_reserve(more)?)
     }
 
     /// Frees pages until at least `units` units are free or no page can go.
@@ -98,7 +107,11 @@ impl Tree {
         }
         while slots.len() < wanted {
             let Some(space) = next_space(self) else { break };
-            let Some((_, run)) = self.spaces[space].candidates.top() else { break };
+            let Some((_, run)) = self.first_candidate(space) else { break };
+            // Who is likely to be next, since it is cold.
+            if let Some(next) = self.candidate_after(run) {
+                self.prefetch_slots(next);
+            }
             self.evict_tail(run, wanted - slots.len(), &mut slots, &mut hashes);
         }
         self.evicted_units += slots.len() as u64;
@@ -119,48 +132,54 @@ impl Tree {
     /// Frees the last segment of a candidate, or as many of its pages as `wanted` units (whole pages) take.
     fn evict_tail(&mut self, run: u32, wanted: usize, slots: &mut Vec<i64>, hashes: &mut Vec<i64>) {
         let page = self.config.page_size;
-        let (start, end) = (self.runs[run].start, self.runs[run].end());
+        let (start, end) = (self.runs[run].start(), self.runs[run].end());
         let mark = self.runs[run].marks;
         let above = self.marks[mark].above;
-        let segment_start = if above == NIL { start } else { self.marks[above].end };
+        let segment_start = if above == NIL { start } else { self.marks[above].end() };
         // A mark ends where the locked pages do, so a segment is locked as a whole or not at all.
         let count = (end - segment_start).min(wanted);
-        let window_slots = self.spans.slots(&self.runs[run].window);
-        for freed in window_slots[end - start - count..].rchunks_exact(page) {
-            slots.extend_from_slice(freed);
+        let freed = self.slots(run).part(end - start - count..end - start);
+        for page_end in (page..=count).rev().step_by(page) {
+            freed.part(page_end - page..page_end).append_to(slots);
         }
         if self.config.events {
-            let digests = &self.digests[self.runs[run].digests];
+            let digests = self.digests_of(run);
             let (kept, all) = ((end - start - count) / page, (end - start) / page);
             hashes.extend(digests[kept..all].iter().rev().map(event_hash));
         }
         self.total_units -= count;
         self.cut_digests(run, (end - start - count) / page);
         if end - count > segment_start {
-            self.marks[mark].end -= count;
-            self.spans.trim(&mut self.runs[run].window, count);
+            self.marks[mark].end -= count as u32;
+            self.trim(run, count);
         } else if above != NIL {
-            self.spans.trim(&mut self.runs[run].window, count);
+            self.trim(run, count);
             self.runs[run].marks = above;
-            self.runs[run].mark_count -= 1;
-            let gone = self.marks.remove(mark);
-            self.fold_into(run, &gone);
+            self.details[run].mark_count -= 1;
+            self.fold_into(run, mark);
             self.refresh_candidate(run);
         } else {
             self.remove_run(run);
         }
     }
 
+    fn trim(&mut self, run: u32, units: usize) {
+        let mut window = self.window(run);
+        self.spans.trim(&mut window, units);
+        self.set_window(run, window);
+    }
+
     /// What a used-up segment said goes to the last mark of `run`, the one above it; so does the end of its birth.
-    fn fold_into(&mut self, run: u32, gone: &Mark) {
+    fn fold_into(&mut self, run: u32, gone: u32) {
         let mark = self.runs[run].marks;
-        if mark != NIL && self.marks[mark].birth == gone.birth {
-            self.births[gone.birth].anchor = run;
+        let birth = self.marks[gone].birth;
+        if mark != NIL && self.marks[mark].birth == birth {
+            self.births[birth].anchor = run;
         } else {
-            self.births.remove(gone.birth);
+            self.births.remove(birth);
         }
+        self.fold(gone, mark);
         if mark != NIL {
-            self.marks[mark].fold(gone);
             self.prune_above(run, mark);
         }
     }
@@ -168,15 +187,13 @@ impl Tree {
     /// Removes a candidate with a single segment, and what its going leaves behind: an empty space, a new candidate
     /// or two runs that can be one.
     fn remove_run(&mut self, id: u32) {
-        let space = self.runs[id].space;
-        self.spaces[space].candidates.remove(&mut self.run_positions, id);
+        let (space, parent, mark) = (self.runs[id].space, self.runs[id].parent, self.runs[id].marks);
+        self.dequeue(id);
         self.unlink_child(id);
         self.leave_generation(id);
-        let run = self.runs.remove(id);
-        self.spans.free(run.window);
-        let gone = self.marks.remove(run.marks);
-        let parent = run.parent;
-        self.fold_into(parent, &gone);
+        self.spans.free(self.window(id));
+        self.runs.remove(id);
+        self.fold_into(parent, mark);
         if self.runs[parent].is_root() {
             self.refresh_space(space);
             if self.runs[parent].children == 0 {
@@ -184,8 +201,12 @@ impl Tree {
             }
             return;
         }
-        self.refresh_candidate(parent);
-        if let Some(child) = self.runs[parent].only_child() {
+        if self.is_candidate(parent) {
+            self.refresh_candidate(parent);
+        } else {
+            self.refresh_space(space);
+        }
+        if let Some(child) = self.only_child(parent) {
             self.merge_upwards(child);
         }
     }

@@ -6,11 +6,31 @@
 use sha2::{Digest as _, Sha256};
 
 use super::births::Handle;
+use super::slab::Entry;
 use super::spaces::Namespace;
 use super::tree::Tree;
 use super::{Failure, NIL, NoMemory};
 
 pub type Digest = [u8; 32];
+
+/// The digests of the first pages of a run.
+#[derive(Default)]
+pub struct Digests {
+    list: Vec<Digest>,
+    link: u32,
+}
+
+impl Entry for Digests {
+    fn link(&mut self) -> &mut u32 {
+        &mut self.link
+    }
+}
+
+impl From<Vec<Digest>> for Digests {
+    fn from(list: Vec<Digest>) -> Self {
+        Self { list, link: NIL }
+    }
+}
 
 /// How an event names a digest: its first 8 bytes as a big-endian signed integer.
 pub fn event_hash(digest: &Digest) -> i64 {
@@ -63,8 +83,8 @@ impl Tree {
         hashes.try_reserve_exact(depth / self.config.page_size).map_err(NoMemory::from)?;
         self.hash_path(run, depth)?;
         for run in self.path(run)? {
-            let digests = &self.digests[self.runs[run].digests];
-            let pages = (depth - self.runs[run].start) / self.config.page_size;
+            let digests = self.digests_of(run);
+            let pages = (depth - self.runs[run].start()) / self.config.page_size;
             hashes.extend_from_slice(&digests[..pages.min(digests.len())]);
         }
         Ok(hashes)
@@ -76,8 +96,8 @@ impl Tree {
             return Ok(self.spaces[self.runs[run].space].seed);
         }
         self.hash_path(run, depth)?;
-        let pages = (depth - self.runs[run].start) / self.config.page_size;
-        Ok(Some(self.digests[self.runs[run].digests][pages - 1]))
+        let pages = (depth - self.runs[run].start()) / self.config.page_size;
+        Ok(Some(self.digests_of(run)[pages - 1]))
     }
 
     /// The digests of pages that are not in the tree yet.
@@ -91,7 +111,7 @@ impl Tree {
 
     pub fn keep_digests(&mut self, run: u32, digests: Vec<Digest>) {
         self.digest_count += digests.len();
-        self.runs[run].digests = self.digests.insert(digests);
+        self.details[run].digests = self.digests.insert(digests.into());
     }
 
     /// Sees to it that all pages down to `depth` have their digests. O(pages that have none + runs that get some).
@@ -101,7 +121,7 @@ impl Tree {
         let mut incomplete = Vec::new();
         let mut run = last;
         while !self.runs[run].is_root() {
-            let needed = (depth.min(self.runs[run].end()) - self.runs[run].start) / page;
+            let needed = (depth.min(self.runs[run].end()) - self.runs[run].start()) / page;
             if self.digests_of(run).len() >= needed {
                 break;
             }
@@ -112,11 +132,11 @@ impl Tree {
         self.digests.reserve(incomplete.len())?;
         for (run, needed) in incomplete.into_iter().rev() {
             let parent = self.runs[run].parent;
-            if self.runs[run].digests == NIL {
-                self.runs[run].digests = self.digests.insert(Vec::new());
+            if self.details[run].digests == NIL {
+                self.details[run].digests = self.digests.insert(Digests::default());
             }
-            let id = self.runs[run].digests;
-            let mut digests = std::mem::take(&mut self.digests[id]);
+            let id = self.details[run].digests;
+            let mut digests = std::mem::take(&mut self.digests[id].list);
             let known = digests.len();
             let room = digests.try_reserve_exact(needed - known);
             if room.is_ok() {
@@ -125,19 +145,19 @@ impl Tree {
                     None if self.runs[parent].is_root() => self.spaces[self.runs[run].space].seed,
                     None => self.digests_of(parent).last().copied(),
                 };
-                let tokens = self.spans.tokens(&self.runs[run].window);
+                let tokens = self.tokens(run);
                 hash_pages(&tokens[known * page..needed * page + overlap], page, overlap, before, &mut digests);
                 self.digest_count += needed - known;
             }
-            self.digests[id] = digests;
+            self.digests[id].list = digests;
             room?;
         }
         Ok(())
     }
 
     pub fn digests_of(&self, run: u32) -> &[Digest] {
-        let id = self.runs[run].digests;
-        if id == NIL { &[] } else { &self.digests[id] }
+        let id = self.details[run].digests;
+        if id == NIL { &[] } else { &self.digests[id].list }
     }
 
     /// Those below the first `pages` pages.
@@ -151,49 +171,54 @@ impl Tree {
 
     /// Gives the digests of the first `pages` pages to the upper part of a split; `below` are the others.
     pub fn split_digests(&mut self, lower: u32, upper: u32, pages: usize, below: Vec<Digest>) {
-        let id = self.runs[lower].digests;
+        let id = self.details[lower].digests;
         if id == NIL {
             return;
         }
-        self.digests[id].truncate(pages);
-        self.runs[upper].digests = id;
-        self.runs[lower].digests = if below.is_empty() { NIL } else { self.digests.insert(below) };
+        self.digests[id].list.truncate(pages);
+        self.details[upper].digests = id;
+        self.details[lower].digests = if below.is_empty() { NIL } else { self.digests.insert(below.into()) };
     }
 
-    pub fn reserve_merged_digests(&mut self, upper: u32, lower: u32) -> Result<(), NoMemory> {
-        let more = self.digests_of(lower).len();
-        if more > 0 {
-            let above = self.runs[upper].digests;
-            self.digests[above].try_reserve(more)?;
+    /// Room for merging the digests of `lower` and of the runs above it, which come from the lowest to the highest.
+    pub fn reserve_merged_digests(&mut self, uppers: &[u32], lower: u32) -> Result<(), NoMemory> {
+        let mut more = self.digests_of(lower).len();
+        for &upper in uppers {
+            let above = self.details[upper].digests;
+            if more > 0 {
+                self.digests[above].list.try_reserve(more)?;
+            }
+            more += self.digests_of(upper).len();
         }
         Ok(())
     }
 
     /// Puts the digests of the upper run, which is going, before those of the lower one.
     pub fn merge_digests(&mut self, upper: u32, lower: u32) {
-        let above = std::mem::replace(&mut self.runs[upper].digests, NIL);
+        let above = std::mem::replace(&mut self.details[upper].digests, NIL);
         if above == NIL {
             return;
         }
-        let below = std::mem::replace(&mut self.runs[lower].digests, above);
+        let below = std::mem::replace(&mut self.details[lower].digests, above);
         if below != NIL {
             let below = self.digests.remove(below);
-            self.digests[above].extend_from_slice(&below);
+            self.digests[above].list.extend_from_slice(&below.list);
         }
     }
 
     /// Keeps the digests of the first `pages` pages.
     pub fn cut_digests(&mut self, run: u32, pages: usize) {
-        let id = self.runs[run].digests;
+        let id = self.details[run].digests;
         if id == NIL {
             return;
         }
-        self.digest_count -= self.digests[id].len().saturating_sub(pages);
+        let list = &mut self.digests[id].list;
+        self.digest_count -= list.len().saturating_sub(pages);
         if pages == 0 {
             self.digests.remove(id);
-            self.runs[run].digests = NIL;
+            self.details[run].digests = NIL;
         } else {
-            self.digests[id].truncate(pages);
+            list.truncate(pages);
         }
     }
 

@@ -1,6 +1,6 @@
-//! The heap that eviction asks for whoever goes next.
+//! A heap whose entries can be moved and taken out from the middle.
 
-use super::{NIL, NoMemory};
+use super::NoMemory;
 
 /// Smallest first. Two candidates never have the same: each tick belongs to one path.
 pub type Rank = (i64, i64);
@@ -11,7 +11,12 @@ struct Entry {
     id: u32,
 }
 
-/// A 4-ary heap whose entries know their places: `positions[id]`, NIL for what is not in it.
+/// Is told where each entry stands.
+pub trait Places {
+    fn place(&mut self, id: u32, at: usize);
+}
+
+/// A 4-ary heap.
 pub struct Heap {
     entries: Vec<Entry>,
 }
@@ -23,8 +28,9 @@ impl Heap {
         Self { entries: Vec::new() }
     }
 
+    #[inline]
     pub fn reserve(&mut self, more: usize) -> Result<(), NoMemory> {
-        Ok(self.entries.try_reserve(more)?)
+        if more <= self.entries.capacity() - self.entries.len() { Ok(()) } else { Ok(self.entries.try_reserve(more)?) }
     }
 
     pub fn bytes(&self) -> usize {
@@ -39,27 +45,24 @@ impl Heap {
         self.entries.iter().map(|entry| (entry.rank, entry.id))
     }
 
-    /// Puts `id` in, or moves it to where its new rank belongs.
-    pub fn set(&mut self, positions: &mut [u32], id: u32, rank: Rank) {
+    /// The caller has reserved.
+    pub fn insert(&mut self, places: &mut impl Places, id: u32, rank: Rank) {
         let entry = Entry { rank, id };
-        let at = positions[id as usize];
-        if at == NIL {
-            self.entries.push(entry);
-            self.raise(positions, self.entries.len() - 1, entry);
-        } else {
-            self.settle(positions, at as usize, entry);
-        }
+        self.entries.push(entry);
+        self.raise(places, self.entries.len() - 1, entry);
     }
 
-    /// Takes `id` out, if it is in.
-    pub fn remove(&mut self, positions: &mut [u32], id: u32) {
-        let at = std::mem::replace(&mut positions[id as usize], NIL);
-        if at == NIL {
-            return;
-        }
-        let Some(moved) = self.entries.pop() else { unreachable!("an entry with a position is in the heap") };
-        if moved.id != id {
-            self.settle(positions, at as usize, moved);
+    /// Moves the entry at `at` to where its new rank belongs.
+    pub fn set(&mut self, places: &mut impl Places, at: usize, rank: Rank) {
+        let id = self.entries[at].id;
+        self.settle(places, at, Entry { rank, id });
+    }
+
+    /// Takes out the entry at `at`.
+    pub fn remove(&mut self, places: &mut impl Places, at: usize) {
+        let Some(moved) = self.entries.pop() else { unreachable!("an entry with a place is in the heap") };
+        if at < self.entries.len() {
+            self.settle(places, at, moved);
         }
     }
 
@@ -68,27 +71,27 @@ impl Heap {
         at == 0 || self.entries[(at - 1) / ARITY].rank <= self.entries[at].rank
     }
 
-    fn settle(&mut self, positions: &mut [u32], at: usize, entry: Entry) {
+    fn settle(&mut self, places: &mut impl Places, at: usize, entry: Entry) {
         if at > 0 && entry.rank < self.entries[(at - 1) / ARITY].rank {
-            self.raise(positions, at, entry);
+            self.raise(places, at, entry);
         } else {
-            self.sink(positions, at, entry);
+            self.sink(places, at, entry);
         }
     }
 
-    fn raise(&mut self, positions: &mut [u32], mut at: usize, entry: Entry) {
+    fn raise(&mut self, places: &mut impl Places, mut at: usize, entry: Entry) {
         while at > 0 {
             let parent = (at - 1) / ARITY;
             if self.entries[parent].rank <= entry.rank {
                 break;
             }
-            self.place(positions, at, self.entries[parent]);
+            self.put(places, at, self.entries[parent]);
             at = parent;
         }
-        self.place(positions, at, entry);
+        self.put(places, at, entry);
     }
 
-    fn sink(&mut self, positions: &mut [u32], mut at: usize, entry: Entry) {
+    fn sink(&mut self, places: &mut impl Places, mut at: usize, entry: Entry) {
         loop {
             let first = at * ARITY + 1;
             let children = first..(first + ARITY).min(self.entries.len());
@@ -96,14 +99,14 @@ impl Heap {
             if entry.rank <= self.entries[smallest].rank {
                 break;
             }
-            self.place(positions, at, self.entries[smallest]);
+            self.put(places, at, self.entries[smallest]);
             at = smallest;
         }
-        self.place(positions, at, entry);
+        self.put(places, at, entry);
     }
 
-    fn place(&mut self, positions: &mut [u32], at: usize, entry: Entry) {
+    fn put(&mut self, places: &mut impl Places, at: usize, entry: Entry) {
         self.entries[at] = entry;
-        positions[entry.id as usize] = at as u32;
+        places.place(entry.id, at);
     }
 }

@@ -3,8 +3,10 @@
 use super::births::{Birth, Handle};
 use super::events::Event;
 use super::hashing::{event_hash, namespace_seed};
+use super::key::Key;
 use super::marks::{Mark, Note};
-use super::node::Run;
+use super::node::{Detail, Run};
+use super::span::Window;
 use super::tree::Tree;
 use super::walk::Request;
 use super::{Digest, Failure, NoMemory};
@@ -26,21 +28,22 @@ pub struct Inserted {
 }
 
 impl Tree {
-    pub fn insert(&mut self, insertion: Insertion) -> Result<Inserted, Failure> {
+    pub fn insert(&mut self, insertion: &Insertion) -> Result<Inserted, Failure> {
         self.drain_touches()?;
         self.reserve(2)?;
         self.reserve_space()?;
         let request = insertion.request;
-        let units = self.config.aligned_units(request.tokens.len());
+        let units = self.config.aligned_units(request.key.len());
         let base = request.start_depth();
-        let end = base.checked_add(units).ok_or(Failure::NoMemory)?;
+        // Depths are kept in 32 bits.
+        let end = base.checked_add(units).filter(|&end| end < u32::MAX as usize).ok_or(Failure::NoMemory)?;
         let origin = self.origin(request)?;
-        let at = origin.map(|(run, depth)| self.walk(run, depth, request.tokens, units));
+        let at = origin.map(|(run, depth)| self.walk(run, depth, request.key, units));
         let prefix_len = at.map_or(0, |(_, depth)| depth);
+        request.refuse_outside(prefix_len.saturating_sub(base))?;
 
         let new_run = if prefix_len < end {
-            let tokens = &request.tokens[prefix_len - base..units + self.config.overlap()];
-            Some(self.insert_run(at, tokens, &insertion.slots[prefix_len - base..units], &insertion)?)
+            Some(self.insert_run(at, prefix_len - base, end - prefix_len, insertion)?)
         } else {
             self.tick();
             None
@@ -61,13 +64,16 @@ impl Tree {
                 return Ok(Inserted { prefix_len, handle });
             }
         };
-        let counted = insertion.inserted_len.min(prefix_len);
-        let counted = counted - counted % self.config.page_size;
+        let counted = self.config.whole_pages(insertion.inserted_len.min(prefix_len));
         if counted > 0 {
             let run = self.run_above(deepest, counted);
             self.write_at(run, counted, Note { last: 0, priority: i64::MIN, hits: -1 });
         }
-        self.merge_upwards(deepest);
+        if new_run.is_some() {
+            self.merge_chain(deepest);
+        } else {
+            self.merge_upwards(deepest);
+        }
         self.compact_some();
         let run = self.run_above(deepest, end);
         Ok(Inserted { prefix_len, handle: self.handle(run, end) })
@@ -75,61 +81,73 @@ impl Tree {
 
     /// The run of the path to `run` that holds the page ending at `depth`.
     fn run_above(&self, mut run: u32, depth: usize) -> u32 {
-        while depth <= self.runs[run].start && !self.runs[run].is_root() {
+        while depth <= self.runs[run].start() && !self.runs[run].is_root() {
             run = self.runs[run].parent;
         }
         run
     }
 
-    /// Makes the new run. Everything that can fail comes before the first change, the tick included.
+    /// Makes the new run of `units` units, which begin `skipped` units into the key. Everything that can fail comes
+    /// before the first change, the tick included.
     fn insert_run(
         &mut self,
         at: Option<(u32, usize)>,
-        tokens: &[u32],
-        slots: &[i64],
+        skipped: usize,
+        units: usize,
         insertion: &Insertion,
-    ) -> Result<u32, NoMemory> {
-        let namespace = insertion.request.space_name();
+    ) -> Result<u32, Failure> {
         if let Some((run, _)) = at {
             self.reserve_candidate(self.runs[run].space)?;
         }
-        let event = if self.config.events { Some(self.prepare_event(at, tokens, insertion)?) } else { None };
-        let window = self.spans.store(tokens, slots)?;
+        let tokens = insertion.request.key.part(skipped, units + self.config.overlap());
+        let window = self.spans.store(tokens, &insertion.slots[skipped..skipped + units])?;
+        match self.hang(at, window, insertion) {
+            Ok(run) => Ok(run),
+            Err(failure) => {
+                self.spans.free(window);
+                Err(failure)
+            }
+        }
+    }
+
+    /// Hangs a new run with that window below the page where the walk ended. An error leaves the window to the caller.
+    fn hang(&mut self, at: Option<(u32, usize)>, window: Window, insertion: &Insertion) -> Result<u32, Failure> {
+        let hash = match at {
+            Some((run, depth)) => self.hash_of_new(run, depth, &window)?,
+            None => None,
+        };
+        let event = if self.config.events { Some(self.prepare_event(at, &window, insertion)?) } else { None };
         let (run, depth) = match at {
             Some(at) => at,
             None => {
-                let space = self.space_or_new(namespace);
+                let space = self.space_or_new(insertion.request.space_name());
                 if self.reserve_candidate(space).is_err() {
                     self.drop_space(space);
-                    self.spans.free(window);
-                    return Err(NoMemory);
+                    return Err(Failure::NoMemory);
                 }
                 (self.spaces[space].root, 0)
             }
         };
-        let parent = if depth < self.runs[run].end() {
-            match self.split(run, depth) {
-                Ok(upper) => upper,
-                Err(error) => {
-                    self.spans.free(window);
-                    return Err(error);
-                }
-            }
-        } else {
-            run
-        };
+        let parent = if depth < self.runs[run].end() { self.split(run, depth)? } else { run };
         let now = self.tick();
         let space = self.runs[parent].space;
-        let units = window.len();
-        let id = self.new_run(Run { parent, space, start: depth, locked_end: depth, window, ..Run::default() });
-        let birth = self.births.insert(Birth { tick: now, anchor: id });
-        let mut mark = Mark { end: depth + units, birth, ..Mark::default() };
-        mark.write(Note { last: now, priority: insertion.priority, hits: 1 }.ranked(self.config.policy));
-        self.runs[id].marks = self.marks.insert(mark);
-        self.runs[id].mark_count = 1;
+        let end = depth + window.len();
+        let hash = match hash {
+            Some(hash) => hash,
+            None => self.child_hash(parent, Key::Narrow(self.spans.stored_tokens(&window))),
+        };
+        let id = self.new_run(
+            Run { parent, space, start: depth as u32, ..Run::default() },
+            Detail { hash, locked_end: depth as u32, mark_count: 1, ..Detail::default() },
+        );
+        self.set_window(id, window);
+        let birth = self.births.insert(Birth::new(now, id));
+        let mark = self.new_mark(Mark { end: end as u32, birth, created: now, ..Mark::default() });
+        self.write(mark, Note { last: now, priority: insertion.priority, hits: 1 }.ranked(self.config.policy));
+        self.runs[id].marks = mark;
         self.link_child(id);
         self.join_generation(id);
-        self.total_units += units;
+        self.total_units += end - depth;
         if !self.runs[parent].is_root() {
             self.refresh_candidate(parent);
         }
@@ -141,10 +159,27 @@ impl Tree {
         Ok(id)
     }
 
+    /// The tokens were stored after the walk had compared them; if another thread wrote to the key in between, they may
+    /// not belong there any more. Returns the hash of the first page below `run`, if that is where it will hang.
+    fn hash_of_new(&self, run: u32, depth: usize, window: &Window) -> Result<Option<u32>, Failure> {
+        let stored = self.spans.stored_tokens(window);
+        let first = &stored[..self.config.page_tokens()];
+        let there = &self.tokens(run)[depth - self.runs[run].start()..];
+        if self.config.bigram && depth > 0 && there[0] != stored[0] {
+            return Err(Failure::Raced);
+        }
+        if depth < self.runs[run].end() {
+            return if there.starts_with(first) { Err(Failure::Raced) } else { Ok(None) };
+        }
+        let hash = self.child_hash(run, Key::Narrow(first));
+        let exists = self.runs[run].children > 0 && self.child(run, hash, Key::Narrow(first)).is_some();
+        if exists { Err(Failure::Raced) } else { Ok(Some(hash)) }
+    }
+
     fn prepare_event(
         &mut self,
         at: Option<(u32, usize)>,
-        tokens: &[u32],
+        window: &Window,
         insertion: &Insertion,
     ) -> Result<(Event, Vec<Digest>), NoMemory> {
         self.reserve_event()?;
@@ -153,6 +188,7 @@ impl Tree {
             Some((run, depth)) => self.digest_at(run, depth)?,
             None => namespace.as_deref().map(namespace_seed),
         };
+        let tokens = self.spans.stored_tokens(window);
         let digests = self.hash_new(tokens, before)?;
         let parent = before.filter(|_| at.is_some_and(|(_, depth)| depth > 0)).as_ref().map(event_hash);
         let mut hashes = Vec::new();

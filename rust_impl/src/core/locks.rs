@@ -12,7 +12,7 @@ impl Tree {
         self.reserve(1)?;
         let Some((run, depth)) = self.locate(handle)?.filter(|&(_, depth)| depth > 0) else { return Ok(0) };
         let segment = self.segment(run, depth);
-        if self.marks[segment].end == depth && self.marks[segment].locks == u32::MAX {
+        if self.marks[segment].end() == depth && self.marks[segment].locks == u32::MAX {
             return Err(Failure::TooManyLocks);
         }
         let mark = self.mark_at(run, depth);
@@ -27,7 +27,7 @@ impl Tree {
         self.drain_touches()?;
         let Some((run, depth)) = self.locate(handle)?.filter(|&(_, depth)| depth > 0) else { return Ok(0) };
         let mark = self.segment(run, depth);
-        if self.marks[mark].end != depth || self.marks[mark].locks == 0 {
+        if self.marks[mark].end() != depth || self.marks[mark].locks == 0 {
             return Err(Failure::NotLocked);
         }
         self.reserve_candidate(self.runs[run].space)?;
@@ -44,17 +44,17 @@ impl Tree {
 
     fn protect(&mut self, mut run: u32, mut depth: usize) -> usize {
         let mut newly = 0;
-        while !self.runs[run].is_root() && self.runs[run].locked_end < depth {
-            let had_lock = self.runs[run].has_lock();
-            newly += depth - self.runs[run].locked_end;
-            self.runs[run].locked_end = depth;
+        while !self.runs[run].is_root() && self.locked_end(run) < depth {
+            let had_lock = self.has_lock(run);
+            newly += depth - self.locked_end(run);
+            self.details[run].locked_end = depth as u32;
             self.refresh_candidate(run);
             if had_lock {
                 break;
             }
-            depth = self.runs[run].start;
+            depth = self.runs[run].start();
             run = self.runs[run].parent;
-            self.runs[run].locked_children += 1;
+            self.details[run].locked_children += 1;
         }
         self.protected_units += newly;
         newly
@@ -62,19 +62,27 @@ impl Tree {
 
     fn release(&mut self, mut run: u32) -> usize {
         let mut released = 0;
-        while !self.runs[run].is_root() && self.runs[run].locked_children == 0 {
+        while !self.runs[run].is_root() && self.details[run].locked_children == 0 {
             let locked_end = self.deepest_lock(run);
-            released += self.runs[run].locked_end - locked_end;
-            self.runs[run].locked_end = locked_end;
+            released += self.locked_end(run) - locked_end;
+            self.details[run].locked_end = locked_end as u32;
             self.refresh_candidate(run);
-            if self.runs[run].has_lock() {
+            if self.has_lock(run) {
                 break;
             }
             run = self.runs[run].parent;
-            self.runs[run].locked_children -= 1;
+            self.details[run].locked_children -= 1;
         }
         self.protected_units -= released;
         released
+    }
+
+    pub fn locked_end(&self, run: u32) -> usize {
+        self.details[run].locked_end as usize
+    }
+
+    pub fn has_lock(&self, run: u32) -> bool {
+        self.locked_end(run) > self.runs[run].start()
     }
 
     /// The end of the deepest mark with locks, or the start of the run.
@@ -82,10 +90,10 @@ impl Tree {
         let mut mark = self.runs[run].marks;
         while mark != NIL {
             if self.marks[mark].locks > 0 {
-                return self.marks[mark].end;
+                return self.marks[mark].end();
             }
             mark = self.marks[mark].above;
         }
-        self.runs[run].start
+        self.runs[run].start()
     }
 }

@@ -2,49 +2,53 @@
 //! maximum, maximum, sum and sum.
 
 use super::config::Policy;
+use super::slab::Entry;
 use super::tree::Tree;
 use super::{NIL, NoMemory};
 
-/// Closes a segment of its run: the pages from the mark above (or the run's start) down to `end`.
+/// Closes a segment of its run: the pages from the mark above (or the run's start) down to `end`. Half a cache line.
+#[repr(align(32))]
 pub struct Mark {
-    pub end: usize,
     pub last: u64,
+    /// The birth of these pages: its tick, and where it stands in its slab.
+    pub created: u64,
+    pub birth: u32,
+    pub end: u32,
+    pub locks: u32,
+    /// The mark above in the same run.
+    pub above: u32,
+}
+
+/// What a mark says where the policy ranks by it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Weight {
     pub priority: i64,
     /// Negative where an insert took its hit back (`inserted_len`); a page's sum never is.
     pub hits: i64,
-    pub locks: u32,
-    pub birth: u32,
-    /// The mark above in the same run.
-    pub above: u32,
 }
 
 impl Default for Mark {
     /// A mark that says nothing.
     fn default() -> Self {
-        Self { end: 0, last: 0, priority: i64::MIN, hits: 0, locks: 0, birth: NIL, above: NIL }
+        Self { last: 0, created: 0, birth: NIL, end: 0, locks: 0, above: NIL }
+    }
+}
+
+impl Default for Weight {
+    fn default() -> Self {
+        Self { priority: i64::MIN, hits: 0 }
+    }
+}
+
+impl Entry for Mark {
+    fn link(&mut self) -> &mut u32 {
+        &mut self.above
     }
 }
 
 impl Mark {
-    pub fn write(&mut self, note: Note) {
-        self.last = self.last.max(note.last);
-        self.priority = self.priority.max(note.priority);
-        self.hits += note.hits;
-    }
-
-    /// Says nothing that `below`, the next mark in the same run, does not say as well.
-    fn is_dispensable_above(&self, below: &Mark) -> bool {
-        self.birth == below.birth
-            && self.locks == 0
-            && self.hits == 0
-            && self.last <= below.last
-            && self.priority <= below.priority
-    }
-
-    /// Takes over what a mark says whose page is gone.
-    pub fn fold(&mut self, below: &Mark) {
-        self.write(Note { last: below.last, priority: below.priority, hits: below.hits });
-        self.locks += below.locks;
+    pub const fn end(&self) -> usize {
+        self.end as usize
     }
 }
 
@@ -68,12 +72,58 @@ impl Note {
 }
 
 impl Tree {
+    /// Marks have weights only where the policy asks for them.
+    pub fn weight(&self, mark: u32) -> Weight {
+        if self.config.policy.has_weights() { self.weights[mark] } else { Weight::default() }
+    }
+
+    /// The caller has reserved a mark.
+    pub fn new_mark(&mut self, mark: Mark) -> u32 {
+        let id = self.marks.insert(mark);
+        if self.config.policy.has_weights() {
+            self.weights.set(id, Weight::default());
+        }
+        id
+    }
+
+    pub fn write(&mut self, mark: u32, note: Note) {
+        let written = &mut self.marks[mark];
+        written.last = written.last.max(note.last);
+        if self.config.policy.has_weights() {
+            let weight = &mut self.weights[mark];
+            weight.priority = weight.priority.max(note.priority);
+            weight.hits += note.hits;
+        }
+    }
+
+    /// Takes away a mark whose page is gone; `into`, if there is one, takes over what it said.
+    pub fn fold(&mut self, gone: u32, into: u32) {
+        let weight = self.weight(gone);
+        let mark = self.marks.remove(gone);
+        if into != NIL {
+            self.write(into, Note { last: mark.last, priority: weight.priority, hits: weight.hits });
+            self.marks[into].locks += mark.locks;
+        }
+    }
+
+    /// Whether `mark` says nothing that `below`, the next mark of the path, does not say as well.
+    fn is_dispensable_above(&self, mark: u32, below: u32) -> bool {
+        let (mark_weight, below_weight) = (self.weight(mark), self.weight(below));
+        let (mark, below) = (&self.marks[mark], &self.marks[below]);
+        mark.birth == below.birth
+            && mark.locks == 0
+            && mark.last <= below.last
+            && mark_weight.hits == 0
+            && mark_weight.priority <= below_weight.priority
+    }
+
     /// The mark whose segment holds the page that ends at `depth`, for start < depth <= end of the run.
+    #[inline]
     pub fn segment(&self, run: u32, depth: usize) -> u32 {
         let mut mark = self.runs[run].marks;
         loop {
             let above = self.marks[mark].above;
-            if above == NIL || self.marks[above].end < depth {
+            if above == NIL || self.marks[above].end() < depth {
                 return mark;
             }
             mark = above;
@@ -84,13 +134,13 @@ impl Tree {
     /// `limit_marks` in the end.
     pub fn mark_at(&mut self, run: u32, depth: usize) -> u32 {
         let below = self.segment(run, depth);
-        if self.marks[below].end == depth {
+        if self.marks[below].end() == depth {
             return below;
         }
-        let Mark { birth, above, .. } = self.marks[below];
-        let mark = self.marks.insert(Mark { end: depth, birth, above, ..Mark::default() });
+        let Mark { birth, created, above, .. } = self.marks[below];
+        let mark = self.new_mark(Mark { end: depth as u32, birth, created, above, ..Mark::default() });
         self.marks[below].above = mark;
-        self.runs[run].mark_count += 1;
+        self.details[run].mark_count += 1;
         mark
     }
 
@@ -102,7 +152,7 @@ impl Tree {
             return false;
         }
         let mark = self.mark_at(run, depth);
-        self.marks[mark].write(note);
+        self.write(mark, note);
         let pruned = self.prune_above(run, mark);
         if mark == self.runs[run].marks {
             self.refresh_candidate(run);
@@ -116,12 +166,12 @@ impl Tree {
         let mut pruned = false;
         loop {
             let above = self.marks[mark].above;
-            if above == NIL || !self.marks[above].is_dispensable_above(&self.marks[mark]) {
+            if above == NIL || !self.is_dispensable_above(above, mark) {
                 return pruned;
             }
             self.marks[mark].above = self.marks[above].above;
             self.marks.remove(above);
-            self.runs[run].mark_count -= 1;
+            self.details[run].mark_count -= 1;
             pruned = true;
         }
     }
@@ -137,20 +187,20 @@ impl Tree {
 
     /// How many marks two neighbouring runs would have as one.
     pub fn merged_mark_count(&self, upper: u32, lower: u32) -> usize {
-        let top = &self.marks[self.top_mark(lower)];
-        let mut left = self.runs[upper].mark_count;
+        let top = self.top_mark(lower);
+        let mut left = self.details[upper].mark_count;
         let mut mark = self.runs[upper].marks;
-        while mark != NIL && self.marks[mark].is_dispensable_above(top) {
+        while mark != NIL && self.is_dispensable_above(mark, top) {
             left -= 1;
             mark = self.marks[mark].above;
         }
-        (left + self.runs[lower].mark_count) as usize
+        usize::from(left + self.details[lower].mark_count)
     }
 
     /// Splits a run that has too many marks, about in the middle of them. The caller has reserved a run and a mark. If
     /// there is no memory for its digests, the run stays whole until the next time.
     pub fn limit_marks(&mut self, run: u32) {
-        let count = self.runs[run].mark_count as usize;
+        let count = usize::from(self.details[run].mark_count);
         if count <= self.config.limits.marks {
             return;
         }
@@ -158,18 +208,22 @@ impl Tree {
         for _ in 0..count / 2 {
             mark = self.marks[mark].above;
         }
-        let depth = self.marks[mark].end;
+        let depth = self.marks[mark].end();
         let _ = self.split(run, depth);
     }
 
     /// Room for everything that a single write can make, so that it cannot fail half-way.
+    #[inline]
     pub fn reserve(&mut self, writes: usize) -> Result<(), NoMemory> {
         // A write makes a mark and may split a run (a run and a mark); an insert adds one run and one split of its own.
         self.runs.reserve(writes + 4)?;
+        self.details.reserve(writes + 4)?;
         self.marks.reserve(2 * writes + 4)?;
+        if self.config.policy.has_weights() {
+            self.weights.reserve(2 * writes + 4)?;
+        }
         self.births.reserve(1)?;
         self.digests.reserve(writes + 4)?;
-        self.reserve_children(writes + 4)?;
-        self.reserve_positions(writes + 4)
+        self.children.reserve(writes + 4)
     }
 }

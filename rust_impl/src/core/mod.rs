@@ -5,17 +5,21 @@
 mod births;
 mod check;
 mod children;
+mod compare;
 mod config;
 mod events;
 mod eviction;
 mod hashing;
 mod heap;
 mod insert;
+mod key;
 mod locks;
 mod marks;
 mod merge;
 mod node;
+mod prefetch;
 mod printing;
+mod queue;
 mod slab;
 mod spaces;
 mod span;
@@ -33,12 +37,16 @@ pub use events::Event;
 pub use eviction::Evicted;
 pub use hashing::Digest;
 pub use insert::{Inserted, Insertion};
+pub use key::Key;
 pub use spaces::Namespace;
 pub use tree::{Stats, Tree};
-pub use walk::{Matched, Request};
+pub use walk::Request;
 
 /// No run, mark, birth, space or generation.
 const NIL: u32 = u32::MAX;
+
+/// Ids above have a meaning of their own.
+const LARGEST_ID: u32 = u32::MAX - 3;
 
 /// Allocation failed; nothing has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,8 +79,14 @@ pub enum Failure {
     NotLocked,
     /// A page has as many locks as can be counted.
     TooManyLocks,
+    /// That number of the key is no token.
+    Outside {
+        position: usize,
+    },
     /// The touch log is full: drain it, then try again.
     LogFull,
+    /// Another thread wrote to the key meanwhile: copy it, then try again.
+    Raced,
     NoMemory,
 }
 

@@ -31,7 +31,7 @@ impl Tree {
             if run.is_root() {
                 let _ = writeln!(text, "{}", self.root_line(run));
             } else {
-                let _ = writeln!(text, "{:indent$}{}", "", self.run_line(run));
+                let _ = writeln!(text, "{:indent$}{}", "", self.run_line(id));
             }
             let first = open.len();
             for child in children(id) {
@@ -50,11 +50,11 @@ impl Tree {
         }
     }
 
-    fn run_line(&self, run: &Run) -> String {
-        let tokens = self.spans.tokens(&run.window);
+    fn run_line(&self, id: u32) -> String {
+        let (run, tokens) = (&self.runs[id], self.tokens(id));
         let shown: Vec<String> = tokens.iter().take(SHOWN_TOKENS).map(u32::to_string).collect();
         let more = if tokens.len() > SHOWN_TOKENS { ", …" } else { "" };
-        let lock = if run.has_lock() { format!(", locked to {}", run.locked_end) } else { String::new() };
+        let lock = if self.has_lock(id) { format!(", locked to {}", self.locked_end(id)) } else { String::new() };
         format!("{}–{} [{}{more}]{lock}", run.start, run.end(), shown.join(", "))
     }
 }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::hashing::{Digest, namespace_seed};
-use super::heap::Heap;
-use super::node::Run;
+use super::node::{Detail, Run};
+use super::queue::Queue;
+use super::slab::Entry;
 use super::tree::Tree;
 use super::{NIL, NoMemory};
 
@@ -21,16 +22,24 @@ pub struct Space {
     pub root: u32,
     /// What stands before the digest of a first page.
     pub seed: Option<Digest>,
-    pub candidates: Heap,
+    pub candidates: Queue,
 }
 
 impl Default for Space {
     fn default() -> Self {
-        Self { namespace: None, root: NIL, seed: None, candidates: Heap::new() }
+        Self { namespace: None, root: NIL, seed: None, candidates: Queue::new() }
+    }
+}
+
+impl Entry for Space {
+    fn link(&mut self) -> &mut u32 {
+        // A vacant space is told by its missing root, so its link stands elsewhere.
+        self.candidates.link()
     }
 }
 
 impl Tree {
+    #[inline]
     pub fn space(&self, namespace: &Option<Arc<Namespace>>) -> Option<u32> {
         match namespace {
             None => (self.default_space != NIL).then_some(self.default_space),
@@ -41,7 +50,7 @@ impl Tree {
     pub fn reserve_space(&mut self) -> Result<(), NoMemory> {
         self.spaces.reserve(1)?;
         self.named_spaces.try_reserve(1)?;
-        self.space_positions.try_reserve(1)?;
+        self.space_positions.reserve(1)?;
         self.ranked_spaces.reserve(1)
     }
 
@@ -50,12 +59,12 @@ impl Tree {
         if let Some(space) = self.space(namespace) {
             return space;
         }
-        let root = self.new_run(Run::default());
+        let root = self.new_run(Run::default(), Detail::default());
         let seed = namespace.as_deref().map(namespace_seed);
-        let space = Space { namespace: namespace.clone(), root, seed, candidates: Heap::new() };
+        let space = Space { namespace: namespace.clone(), root, seed, candidates: Queue::new() };
         let id = self.spaces.insert(space);
         self.runs[root].space = id;
-        self.space_positions.resize(self.spaces.id_limit(), NIL);
+        self.space_positions.set(id, NIL);
         match namespace {
             None => self.default_space = id,
             Some(name) => {

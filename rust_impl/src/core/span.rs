@@ -2,7 +2,7 @@
 //!
 //! A span is written once, when its run is made. Runs see it through windows: a split gives two windows of one span.
 //! A generation is freed whole when its last window is; one that is mostly dead is queued, and the tree copies the
-//! windows that are left out of it. All the unsafe code of the tree is in this file.
+//! windows that are left out of it. Slots take 4 bytes in most generations, and 8 in those of spans with larger ones.
 
 use std::alloc::Layout;
 use std::collections::VecDeque;
@@ -10,23 +10,61 @@ use std::ptr::NonNull;
 
 use bumpalo::Bump;
 
-use super::slab::Slab;
-use super::{NIL, NoMemory};
+use super::key::Key;
+use super::slab::{Entry, Slab};
+use super::tree::Tree;
+use super::{NIL, NoMemory, prefetch};
 
-/// `len` units of a span: `len + overlap` tokens and `len` slots. Not `Clone`: each window is counted.
+/// Where the tokens of a window begin.
+#[derive(Clone, Copy)]
+pub struct TokenStart(NonNull<u32>);
+
+/// Where its slots begin.
+#[derive(Clone, Copy)]
+pub struct SlotStart(NonNull<u8>);
+
+/// `len` units of a span: `len + overlap` tokens and `len` slots. The tree keeps its parts in a `Run` and a `Detail`.
 ///
-/// Invariant: unless `generation` is NIL (then `len` is 0), the pointers lead to initialised memory of that
-/// generation of the `Spans` that made the window, and the generation lives as long as the window does.
+/// Invariant: unless `len` is 0, the pointers lead to initialised memory of that generation of the `Spans` that made
+/// the window, and the generation lives until the window is freed. Each window is held by one run.
+#[derive(Clone, Copy)]
 pub struct Window {
     tokens: NonNull<u32>,
-    slots: NonNull<i64>,
-    len: usize,
+    slots: NonNull<u8>,
+    len: u32,
     generation: u32,
+}
+
+/// The slots of a window, as they are stored.
+#[derive(Clone, Copy)]
+pub enum Slots<'a> {
+    Narrow(&'a [u32]),
+    Wide(&'a [i64]),
+}
+
+// SAFETY: the pointers lead into memory that `Spans` owns. It is written only through `&mut Spans`, before the window
+// exists, and read through `&Tree`; so shared access is reading only, from whatever thread.
+unsafe impl Send for TokenStart {}
+unsafe impl Sync for TokenStart {}
+unsafe impl Send for SlotStart {}
+unsafe impl Sync for SlotStart {}
+
+impl Default for TokenStart {
+    fn default() -> Self {
+        Self(NonNull::dangling())
+    }
+}
+
+impl Default for SlotStart {
+    fn default() -> Self {
+        // Aligned for slots of every width.
+        Self(NonNull::<i64>::dangling().cast())
+    }
 }
 
 impl Window {
     pub const fn len(&self) -> usize {
-        self.len
+        self.len as usize
     }
 
     pub const fn generation(&self) -> u32 {
@@ -34,9 +72,33 @@ impl Window {
     }
 }
 
-impl Default for Window {
-    fn default() -> Self {
-        Self { tokens: NonNull::dangling(), slots: NonNull::dangling(), len: 0, generation: NIL }
+impl<'a> Slots<'a> {
+    pub fn copy_to(self, to: &mut [i64]) {
+        match self {
+            Slots::Narrow(slots) => to.iter_mut().zip(slots).for_each(|(to, &slot)| *to = i64::from(slot)),
+            Slots::Wide(slots) => to.copy_from_slice(slots),
+        }
+    }
+
+    pub fn part(self, range: std::ops::Range<usize>) -> Slots<'a> {
+        match self {
+            Slots::Narrow(slots) => Slots::Narrow(&slots[range]),
+            Slots::Wide(slots) => Slots::Wide(&slots[range]),
+        }
+    }
+
+    pub fn append_to(self, to: &mut Vec<i64>) {
+        match self {
+            Slots::Narrow(slots) => to.extend(slots.iter().map(|&slot| i64::from(slot))),
+            Slots::Wide(slots) => to.extend_from_slice(slots),
+        }
+    }
+
+    pub const fn len(self) -> usize {
+        match self {
+            Slots::Narrow(slots) => slots.len(),
+            Slots::Wide(slots) => slots.len(),
+        }
     }
 }
 
@@ -53,18 +115,38 @@ struct Generation {
     first_run: u32,
     /// Its place in the order of all generations ever made.
     serial: u64,
+    /// Whether slots take 8 bytes.
+    wide: bool,
     queued: bool,
+}
+
+impl Entry for Generation {
+    fn link(&mut self) -> &mut u32 {
+        &mut self.first_run
+    }
 }
 
 /// One part in so many of the memory may be dead.
 const TOLERATED: usize = 8;
 
+/// Which generation a span goes to.
+#[derive(Clone, Copy)]
+struct Kind {
+    wide: bool,
+    /// Copied out of a sparse generation. (Mixed with new spans, the old ones would soon die and leave holes.)
+    moved: bool,
+}
+
+impl Kind {
+    const fn place(self) -> usize {
+        self.wide as usize + 2 * self.moved as usize
+    }
+}
+
 pub struct Spans {
     generations: Slab<Generation>,
-    /// The generations that are being filled: with new spans, and with what is copied out of sparse ones. (Mixed, the
-    /// old ones would soon die and leave holes among the new.)
-    current: u32,
-    moved: u32,
+    /// The generations that are being filled, one for each `Kind`.
+    filling: [u32; 4],
     overlap: usize,
     generation_bytes: usize,
     /// Sums over the generations: bytes that the bump allocators hold, and that windows show.
@@ -75,10 +157,6 @@ pub struct Spans {
     sparse: VecDeque<(u32, u64)>,
 }
 
-// SAFETY: the pointers in a `Window` lead into memory that `Spans` owns. It is written only through `&mut Spans`, before
-// the window exists, and read through `&Spans`; so shared access is reading only, from whatever thread.
-unsafe impl Send for Window {}
-unsafe impl Sync for Window {}
 // SAFETY: `Bump` is not `Sync` because it allocates through `&self`. Here it is used through `&mut Spans` alone.
 unsafe impl Sync for Spans {}
 
@@ -86,8 +164,7 @@ impl Spans {
     pub const fn new(overlap: usize, generation_bytes: usize) -> Self {
         Self {
             generations: Slab::new(),
-            current: NIL,
-            moved: NIL,
+            filling: [NIL; 4],
             overlap,
             generation_bytes,
             allocated: 0,
@@ -110,117 +187,140 @@ impl Spans {
         self.generations.bytes() + self.sparse.capacity() * size_of::<(u32, u64)>()
     }
 
-    pub fn tokens<'a>(&'a self, window: &'a Window) -> &'a [u32] {
-        if window.generation == NIL {
-            return &[];
-        }
-        // SAFETY: by the invariant of `Window`, `len + overlap` initialised tokens start here and outlive `window`.
-        unsafe { std::slice::from_raw_parts(window.tokens.as_ptr(), window.len + self.overlap) }
-    }
-
-    pub fn slots<'a>(&'a self, window: &'a Window) -> &'a [i64] {
-        // SAFETY: by the invariant of `Window`, `len` initialised slots start here (or len is 0 at a dangling pointer).
-        unsafe { std::slice::from_raw_parts(window.slots.as_ptr(), window.len) }
-    }
-
-    /// A new span with a copy of these tokens and slots: `tokens.len() == slots.len() + overlap`.
-    pub fn store(&mut self, tokens: &[u32], slots: &[i64]) -> Result<Window, NoMemory> {
+    /// A new span with a copy of these tokens and slots: one slot for each unit, one token more for each overlap.
+    pub fn store(&mut self, tokens: Key, slots: &[i64]) -> Result<Window, NoMemory> {
         assert_eq!(tokens.len(), slots.len() + self.overlap, "a span has one slot for each unit");
-        let window = self.allocate(slots.len(), false)?;
-        // SAFETY: `allocate` gave room for so many tokens and slots, fresh and therefore apart from the sources.
+        let wide = slots.iter().fold(0, |bits, &slot| bits | slot as u64) >> 32 != 0;
+        let window = self.allocate(slots.len(), Kind { wide, moved: false })?;
+        // SAFETY: `allocate` gave room for so many tokens and slots of that width, fresh and therefore apart from the
+        // sources.
         unsafe {
-            window.tokens.as_ptr().copy_from_nonoverlapping(tokens.as_ptr(), tokens.len());
-            window.slots.as_ptr().copy_from_nonoverlapping(slots.as_ptr(), slots.len());
+            match tokens {
+                Key::Narrow(tokens) => {
+                    window.tokens.as_ptr().copy_from_nonoverlapping(tokens.as_ptr(), tokens.len());
+                }
+                Key::Wide(tokens) => {
+                    for (i, &token) in tokens.iter().enumerate() {
+                        window.tokens.add(i).write(token as u32);
+                    }
+                }
+            }
+            if wide {
+                let to = window.slots.cast::<i64>();
+                to.as_ptr().copy_from_nonoverlapping(slots.as_ptr(), slots.len());
+            } else {
+                let to = window.slots.cast::<u32>();
+                for (i, &slot) in slots.iter().enumerate() {
+                    to.add(i).write(slot as u32);
+                }
+            }
         }
         Ok(window)
     }
 
-    /// A new span with a copy of two windows that follow each other.
-    pub fn store_joined(&mut self, upper: &Window, lower: &Window) -> Result<Window, NoMemory> {
-        assert!(upper.generation != NIL && lower.generation != NIL, "only runs with pages are joined");
-        let window = self.allocate(upper.len + lower.len, false)?;
-        // SAFETY: both windows are initialised (their invariant), the new span is fresh and has room for their sum.
-        // The last `overlap` tokens of the upper one are the first of the lower one.
-        unsafe {
-            window.tokens.as_ptr().copy_from_nonoverlapping(upper.tokens.as_ptr(), upper.len);
-            let below = window.tokens.as_ptr().add(upper.len);
-            below.copy_from_nonoverlapping(lower.tokens.as_ptr(), lower.len + self.overlap);
-            window.slots.as_ptr().copy_from_nonoverlapping(upper.slots.as_ptr(), upper.len);
-            window.slots.as_ptr().add(upper.len).copy_from_nonoverlapping(lower.slots.as_ptr(), lower.len);
+    /// A new span with copies of what these windows show, of which each follows the one before.
+    pub fn store_joined(
+        &mut self,
+        windows: impl Iterator<Item = Window> + Clone,
+        moved: bool,
+    ) -> Result<Window, NoMemory> {
+        let mut len = 0;
+        let mut wide = false;
+        for window in windows.clone() {
+            assert!(window.len > 0, "only runs with pages are moved");
+            len += window.len();
+            wide |= self.generations[window.generation].wide;
         }
-        Ok(window)
-    }
-
-    /// A new span with a copy of what the window shows.
-    pub fn store_again(&mut self, source: &Window) -> Result<Window, NoMemory> {
-        assert!(source.generation != NIL, "only runs with pages are moved");
-        let window = self.allocate(source.len, true)?;
-        // SAFETY: as in `store_joined`, for one window.
-        unsafe {
-            window.tokens.as_ptr().copy_from_nonoverlapping(source.tokens.as_ptr(), source.len + self.overlap);
-            window.slots.as_ptr().copy_from_nonoverlapping(source.slots.as_ptr(), source.len);
+        let joined = self.allocate(len, Kind { wide, moved })?;
+        let mut at = 0;
+        for window in windows {
+            let from_wide = self.generations[window.generation].wide;
+            // SAFETY: the window is initialised (its invariant), and the new span is fresh and has room for the sum of
+            // all windows. The last `overlap` tokens of each are the first of the next, and are written twice.
+            unsafe {
+                let tokens = joined.tokens.as_ptr().add(at);
+                tokens.copy_from_nonoverlapping(window.tokens.as_ptr(), window.len() + self.overlap);
+                match (wide, from_wide) {
+                    (true, true) => {
+                        let to = joined.slots.cast::<i64>().as_ptr().add(at);
+                        to.copy_from_nonoverlapping(window.slots.cast::<i64>().as_ptr(), window.len());
+                    }
+                    (false, _) => {
+                        let to = joined.slots.cast::<u32>().as_ptr().add(at);
+                        to.copy_from_nonoverlapping(window.slots.cast::<u32>().as_ptr(), window.len());
+                    }
+                    (true, false) => {
+                        let (to, from) = (joined.slots.cast::<i64>(), window.slots.cast::<u32>());
+                        for i in 0..window.len() {
+                            to.add(at + i).write(i64::from(from.add(i).read()));
+                        }
+                    }
+                }
+            }
+            at += window.len();
         }
-        Ok(window)
+        Ok(joined)
     }
 
     /// Cuts the first `units` off; `window` keeps the rest.
     pub fn split_front(&mut self, window: &mut Window, units: usize) -> Window {
-        assert!(window.generation != NIL && 0 < units && units < window.len, "both parts of a split have pages");
-        let front = Window { tokens: window.tokens, slots: window.slots, len: units, generation: window.generation };
+        assert!(0 < units && units < window.len(), "both parts of a split have pages");
+        let front = Window { len: units as u32, ..*window };
+        let shared = self.overlap * size_of::<u32>();
+        let generation = &mut self.generations[window.generation];
         // SAFETY: units < len, so both pointers stay inside the span.
         unsafe {
             window.tokens = window.tokens.add(units);
-            window.slots = window.slots.add(units);
+            window.slots = window.slots.add(units * slot_bytes(generation.wide));
         }
-        window.len -= units;
-        let generation = &mut self.generations[window.generation];
+        window.len -= units as u32;
         generation.windows += 1;
-        generation.live += self.overlap * size_of::<u32>();
-        self.live += self.overlap * size_of::<u32>();
+        generation.live += shared;
+        self.live += shared;
         front
     }
 
     /// Whether `lower` begins in the same span where `upper` ends. (Tokens and slots of one span lie one after the
     /// other, so two spans are never adjacent in both.)
-    pub fn adjacent(upper: &Window, lower: &Window) -> bool {
+    pub fn adjacent(&self, upper: &Window, lower: &Window) -> bool {
         upper.generation == lower.generation
-            && upper.tokens.as_ptr().wrapping_add(upper.len) == lower.tokens.as_ptr()
-            && upper.slots.as_ptr().wrapping_add(upper.len) == lower.slots.as_ptr()
+            && upper.tokens.as_ptr().wrapping_add(upper.len()) == lower.tokens.as_ptr()
+            && upper.slots.as_ptr().wrapping_add(upper.len() * slot_bytes(self.generations[upper.generation].wide))
+                == lower.slots.as_ptr()
     }
 
     /// The opposite of `split_front`.
     pub fn join_front(&mut self, upper: Window, lower: &mut Window) {
-        assert!(Self::adjacent(&upper, lower), "only neighbouring windows of a span are joined in place");
+        assert!(self.adjacent(&upper, lower), "only neighbouring windows of a span are joined in place");
         lower.tokens = upper.tokens;
         lower.slots = upper.slots;
         lower.len += upper.len;
+        let shared = self.overlap * size_of::<u32>();
         let generation = &mut self.generations[upper.generation];
         generation.windows -= 1;
-        generation.live -= self.overlap * size_of::<u32>();
-        self.live -= self.overlap * size_of::<u32>();
+        generation.live -= shared;
+        self.live -= shared;
     }
 
     /// Cuts `units` off the end; at least one unit stays.
     pub fn trim(&mut self, window: &mut Window, units: usize) {
-        assert!(units < window.len, "a window that is used up is freed");
-        window.len -= units;
-        let bytes = units * (size_of::<u32>() + size_of::<i64>());
-        self.generations[window.generation].live -= bytes;
+        assert!(units < window.len(), "a window that is used up is freed");
+        window.len -= units as u32;
+        let generation = &mut self.generations[window.generation];
+        let bytes = units * (size_of::<u32>() + slot_bytes(generation.wide));
+        generation.live -= bytes;
         self.live -= bytes;
         self.note_sparse(window.generation);
     }
 
     pub fn free(&mut self, window: Window) {
         let id = window.generation;
-        if id == NIL {
-            return;
-        }
-        let bytes = self.live_bytes(window.len);
+        let bytes = self.live_bytes(id, window.len());
         let generation = &mut self.generations[id];
         generation.live -= bytes;
         generation.windows -= 1;
         self.live -= bytes;
-        if self.generations[id].windows > 0 || id == self.current || id == self.moved {
+        if generation.windows > 0 || self.filling.contains(&id) {
             self.note_sparse(id);
         } else {
             self.drop_generation(id);
@@ -256,42 +356,38 @@ impl Spans {
     }
 
     /// Bytes that a window of so many units shows.
-    pub const fn live_bytes(&self, len: usize) -> usize {
-        len * size_of::<i64>() + (len + self.overlap) * size_of::<u32>()
-    }
-
-    fn span_bytes(&self, len: usize) -> Option<usize> {
-        let tokens = len.checked_add(self.overlap)?.checked_mul(size_of::<u32>())?;
-        let bytes = len.checked_mul(size_of::<i64>())?.checked_add(tokens)?;
-        // Padded, so that the next span is aligned without a gap.
-        bytes.checked_next_multiple_of(size_of::<i64>())
+    pub fn live_bytes(&self, generation: u32, len: usize) -> usize {
+        len * slot_bytes(self.generations[generation].wide) + (len + self.overlap) * size_of::<u32>()
     }
 
     /// An uninitialised span: the caller must fill it before the window is read.
-    fn allocate(&mut self, len: usize, moved: bool) -> Result<Window, NoMemory> {
-        assert!(len > 0, "a span holds at least one unit");
-        let bytes = self.span_bytes(len).ok_or(NoMemory)?;
-        let layout = Layout::from_size_align(bytes, align_of::<i64>()).map_err(|_| NoMemory)?;
-        let id = self.generation_for(bytes, moved)?;
-        let live = self.live_bytes(len);
+    fn allocate(&mut self, units: usize, kind: Kind) -> Result<Window, NoMemory> {
+        assert!(units > 0, "a span holds at least one unit");
+        let len = u32::try_from(units).map_err(|_| NoMemory)?;
+        let slots = Layout::array::<u8>(units * slot_bytes(kind.wide)).map_err(|_| NoMemory)?;
+        let tokens = Layout::array::<u32>(units + self.overlap).map_err(|_| NoMemory)?;
+        let slots = slots.align_to(slot_bytes(kind.wide)).map_err(|_| NoMemory)?;
+        let (span, tokens_at) = slots.extend(tokens).map_err(|_| NoMemory)?;
+        let span = span.pad_to_align();
+        let id = self.generation_for(span.size(), kind)?;
+        let live = self.live_bytes(id, units);
         let generation = &mut self.generations[id];
-        let start = generation.bump.try_alloc_layout(layout).map_err(|_| NoMemory)?;
+        let start = generation.bump.try_alloc_layout(span).map_err(|_| NoMemory)?;
         self.allocated -= generation.capacity;
         generation.capacity = generation.bump.allocated_bytes();
         self.allocated += generation.capacity;
-        generation.used += bytes;
+        generation.used += span.size();
         generation.live += live;
         self.live += live;
         generation.windows += 1;
-        let slots = start.cast::<i64>();
-        // SAFETY: the slots come first, then the tokens; both lie in the `bytes` just allocated, aligned to 8.
-        let tokens = unsafe { slots.add(len) }.cast::<u32>();
-        Ok(Window { tokens, slots, len, generation: id })
+        // SAFETY: the slots come first, then the tokens at their place in the layout.
+        let tokens = unsafe { start.add(tokens_at) }.cast::<u32>();
+        Ok(Window { tokens, slots: start, len, generation: id })
     }
 
     /// The generation to allocate in. A span that would fill much of one gets its own.
-    fn generation_for(&mut self, bytes: usize, moved: bool) -> Result<u32, NoMemory> {
-        let current = if moved { self.moved } else { self.current };
+    fn generation_for(&mut self, bytes: usize, kind: Kind) -> Result<u32, NoMemory> {
+        let current = self.filling[kind.place()];
         if current != NIL && self.generations[current].used + bytes <= self.generation_bytes {
             return Ok(current);
         }
@@ -303,12 +399,11 @@ impl Spans {
         let capacity = bump.allocated_bytes();
         self.allocated += capacity;
         self.made += 1;
-        let serial = self.made;
-        let id =
-            self.generations.insert(Generation { bump, capacity, first_run: NIL, serial, ..Generation::default() });
+        let (serial, wide) = (self.made, kind.wide);
+        let generation = Generation { bump, capacity, first_run: NIL, serial, wide, ..Generation::default() };
+        let id = self.generations.insert(generation);
         if !own {
-            let place = if moved { &mut self.moved } else { &mut self.current };
-            let retired = std::mem::replace(place, id);
+            let retired = std::mem::replace(&mut self.filling[kind.place()], id);
             if retired != NIL {
                 if self.generations[retired].windows == 0 {
                     self.drop_generation(retired);
@@ -334,8 +429,7 @@ impl Spans {
 
     fn note_sparse(&mut self, id: u32) {
         let generation = &mut self.generations[id];
-        let filling = id == self.current || id == self.moved;
-        if !filling && !generation.queued && generation.live < generation.used / 4 * 3 {
+        if !generation.queued && generation.live < generation.used / 4 * 3 && !self.filling.contains(&id) {
             generation.queued = true;
             let serial = generation.serial;
             self.sparse.push_back((id, serial));
@@ -345,5 +439,72 @@ impl Spans {
     fn drop_generation(&mut self, id: u32) {
         let generation = self.generations.remove(id);
         self.allocated -= generation.capacity;
+    }
+}
+
+const fn slot_bytes(wide: bool) -> usize {
+    if wide { size_of::<i64>() } else { size_of::<u32>() }
+}
+
+impl Tree {
+    /// The tokens that a run shows; of a root none.
+    #[inline]
+    pub fn tokens(&self, run: u32) -> &[u32] {
+        let run = &self.runs[run];
+        if run.len == 0 {
+            return &[];
+        }
+        // SAFETY: by the invariant of `Window`, `len + overlap` initialised tokens start here. The run holds its window
+        // for as long as `&self` lives.
+        unsafe { std::slice::from_raw_parts(run.tokens.0.as_ptr(), run.len() + self.config.overlap()) }
+    }
+
+    /// Its slots.
+    #[inline]
+    pub fn slots(&self, run: u32) -> Slots<'_> {
+        let (len, detail) = (self.runs[run].len(), &self.details[run]);
+        if len == 0 {
+            return Slots::Narrow(&[]);
+        }
+        let start = detail.slots.0.as_ptr();
+        // SAFETY: as in `tokens`; the generation tells the width, to which the start is aligned.
+        unsafe {
+            if self.spans.generations[detail.generation].wide {
+                Slots::Wide(std::slice::from_raw_parts(start.cast::<i64>(), len))
+            } else {
+                Slots::Narrow(std::slice::from_raw_parts(start.cast::<u32>(), len))
+            }
+        }
+    }
+
+    pub fn window(&self, run: u32) -> Window {
+        let (run, detail) = (&self.runs[run], &self.details[run]);
+        Window { tokens: run.tokens.0, slots: detail.slots.0, len: run.len, generation: detail.generation }
+    }
+
+    /// The caller sees to it that no other run holds that window.
+    pub fn set_window(&mut self, run: u32, window: Window) {
+        let (run, detail) = (&mut self.runs[run], &mut self.details[run]);
+        (run.tokens, run.len) = (TokenStart(window.tokens), window.len);
+        (detail.slots, detail.generation) = (SlotStart(window.slots), window.generation);
+    }
+
+    /// Asks for the slots of a run, which an eviction will read.
+    pub fn prefetch_slots(&self, run: u32) {
+        const LINE: usize = 64;
+        const MOST: usize = 1024;
+        let start = self.details[run].slots.0.as_ptr();
+        let bytes = self.runs[run].len() * size_of::<u32>();
+        for at in (0..bytes.min(MOST)).step_by(LINE) {
+            prefetch::line(start.wrapping_add(at));
+        }
+    }
+}
+
+impl Spans {
+    /// The tokens of a window that no run has yet.
+    pub fn stored_tokens(&self, window: &Window) -> &[u32] {
+        // SAFETY: by the invariant of `Window`; nothing frees it while `&self` lives.
+        unsafe { std::slice::from_raw_parts(window.tokens.as_ptr(), window.len() + self.overlap) }
     }
 }

@@ -2,19 +2,20 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::ops::AddAssign;
 
-use foldhash::quality::RandomState;
-use hashbrown::{HashMap, HashTable};
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
 
 use super::births::Birth;
+use super::children::ChildTable;
 use super::config::Config;
 use super::events::Event;
-use super::hashing::Digest;
+use super::hashing::{Digest, Digests};
 use super::heap::Heap;
-use super::marks::Mark;
-use super::node::Run;
-use super::slab::Slab;
+use super::marks::{Mark, Weight};
+use super::node::{Detail, Run};
+use super::slab::{Column, Slab};
 use super::spaces::{Namespace, Space};
 use super::span::Spans;
 use super::touches::TouchLog;
@@ -25,39 +26,57 @@ pub struct Tree {
     pub(super) config: Config,
     pub(super) seed: RandomState,
     pub(super) runs: Slab<Run>,
+    pub(super) details: Column<Detail>,
     pub(super) marks: Slab<Mark>,
+    /// Of the marks, where the policy asks for them.
+    pub(super) weights: Column<Weight>,
     pub(super) births: Slab<Birth>,
     pub(super) spans: Spans,
-    pub(super) children: HashTable<u32>,
+    pub(super) children: ChildTable,
 
     pub(super) spaces: Slab<Space>,
     pub(super) default_space: u32,
     pub(super) named_spaces: HashMap<Arc<Namespace>, u32, RandomState>,
     /// The spaces with candidates, by their smallest rank.
     pub(super) ranked_spaces: Heap,
-    /// Where each run stands in the heap of its space, and each space in `ranked_spaces`.
-    pub(super) run_positions: Vec<u32>,
-    pub(super) space_positions: Vec<u32>,
+    /// Where each space stands in `ranked_spaces`.
+    pub(super) space_positions: Column<u32>,
     /// Bytes of the heaps of all spaces.
     pub(super) heap_bytes: usize,
 
-    pub(super) digests: Slab<Vec<Digest>>,
+    pub(super) digests: Slab<Digests>,
     pub(super) digest_count: usize,
     pub(super) events: VecDeque<Event>,
 
     pub(super) touches: TouchLog,
-    pub(super) clock: AtomicU64,
+    /// Ticks without those of the touch log.
+    pub(super) clock: u64,
     /// How often the cache was reset: tells the roots before from those after.
     pub(super) epoch: u64,
 
     pub(super) total_units: usize,
     pub(super) protected_units: usize,
-    pub(super) lookups: AtomicU64,
-    pub(super) lookup_units: AtomicU64,
-    pub(super) hit_units: AtomicU64,
+    /// Those without the touch log.
+    pub(super) lookups: Lookups,
     pub(super) inserts: u64,
     pub(super) inserted_units: u64,
     pub(super) evicted_units: u64,
+}
+
+/// What matches add to the statistics: how many there were, the units that they were given and found.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Lookups {
+    pub count: u64,
+    pub given: u64,
+    pub hit: u64,
+}
+
+impl AddAssign for Lookups {
+    fn add_assign(&mut self, more: Self) {
+        self.count += more.count;
+        self.given += more.given;
+        self.hit += more.hit;
+    }
 }
 
 /// Counts since the start or the last reset.
@@ -80,28 +99,27 @@ impl Tree {
             config,
             seed: RandomState::default(),
             runs: Slab::new(),
+            details: Column::new(),
             marks: Slab::new(),
+            weights: Column::new(),
             births: Slab::new(),
             spans: Spans::new(config.overlap(), config.limits.generation),
-            children: HashTable::new(),
+            children: ChildTable::new(),
             spaces: Slab::new(),
             default_space: NIL,
             named_spaces: HashMap::with_hasher(RandomState::default()),
             ranked_spaces: Heap::new(),
-            run_positions: Vec::new(),
-            space_positions: Vec::new(),
+            space_positions: Column::new(),
             heap_bytes: 0,
             digests: Slab::new(),
             digest_count: 0,
             events: VecDeque::new(),
             touches: TouchLog::new(),
-            clock: AtomicU64::new(0),
+            clock: 0,
             epoch: 0,
             total_units: 0,
             protected_units: 0,
-            lookups: AtomicU64::new(0),
-            lookup_units: AtomicU64::new(0),
-            hit_units: AtomicU64::new(0),
+            lookups: Lookups::default(),
             inserts: 0,
             inserted_units: 0,
             evicted_units: 0,
@@ -123,20 +141,21 @@ impl Tree {
             events.push_back(Event::Cleared);
         }
         let (clock, epoch) = (self.now(), self.epoch + 1);
-        *self = Tree { events, clock: AtomicU64::new(clock), epoch, ..Tree::new(self.config) };
+        *self = Tree { events, clock, epoch, ..Tree::new(self.config) };
         Ok(())
     }
 
     /// Gives back what an empty tree does not need: else the most that it ever held would stay allocated. What names
     /// or counts pages stays: clock, epoch, events and statistics. The touch log has been drained.
     pub(super) fn release_memory(&mut self) {
-        (self.runs, self.marks, self.births) = (Slab::new(), Slab::new(), Slab::new());
-        (self.spaces, self.digests) = (Slab::new(), Slab::new());
+        (self.runs, self.details) = (Slab::new(), Column::new());
+        (self.marks, self.weights) = (Slab::new(), Column::new());
+        (self.births, self.spaces, self.digests) = (Slab::new(), Slab::new(), Slab::new());
         self.spans = Spans::new(self.config.overlap(), self.config.limits.generation);
-        self.children = HashTable::new();
+        self.children = ChildTable::new();
         self.named_spaces = HashMap::with_hasher(RandomState::default());
         self.ranked_spaces = Heap::new();
-        (self.run_positions, self.space_positions) = (Vec::new(), Vec::new());
+        self.space_positions = Column::new();
     }
 
     pub const fn total_size(&self) -> usize {
@@ -148,10 +167,12 @@ impl Tree {
     }
 
     pub fn stats(&self) -> Stats {
+        let mut lookups = self.lookups;
+        lookups += self.touches.lookups();
         Stats {
-            lookups: self.lookups.load(Relaxed),
-            lookup_tokens: self.lookup_units.load(Relaxed),
-            hit_tokens: self.hit_units.load(Relaxed),
+            lookups: lookups.count,
+            lookup_tokens: lookups.given,
+            hit_tokens: lookups.hit,
             inserts: self.inserts,
             inserted_tokens: self.inserted_units,
             evicted_tokens: self.evicted_units,
@@ -162,32 +183,30 @@ impl Tree {
     }
 
     fn memory_bytes(&self) -> usize {
-        let word = size_of::<u32>();
         let slabs = self.runs.bytes() + self.marks.bytes() + self.births.bytes() + self.spaces.bytes();
-        let tables = self.children.allocation_size() + self.named_spaces.allocation_size();
-        let positions = (self.run_positions.capacity() + self.space_positions.capacity()) * word;
+        let columns = self.details.bytes() + self.weights.bytes() + self.space_positions.bytes();
+        let tables = self.children.bytes() + self.named_spaces.allocation_size();
         let digests = self.digests.bytes() + self.digest_count * size_of::<Digest>();
         let heaps = self.heap_bytes + self.ranked_spaces.bytes();
         let events = self.events.capacity() * size_of::<Event>();
         let spans = self.spans.bytes() + self.spans.table_bytes();
-        size_of::<Self>() + slabs + tables + positions + digests + heaps + events + spans
+        size_of::<Self>() + slabs + columns + tables + digests + heaps + events + spans
     }
 
     pub(super) fn now(&self) -> u64 {
-        self.clock.load(Relaxed)
+        self.clock + self.touches.len() as u64
     }
 
+    /// The touch log has been drained.
     pub(super) fn tick(&mut self) -> u64 {
-        *self.clock.get_mut() += 1;
-        self.now()
+        self.clock += 1;
+        self.clock
     }
 
     /// The caller has reserved a run.
-    pub(super) fn new_run(&mut self, run: Run) -> u32 {
+    pub(super) fn new_run(&mut self, run: Run, detail: Detail) -> u32 {
         let id = self.runs.insert(run);
-        if self.run_positions.len() < self.runs.id_limit() {
-            self.run_positions.push(NIL);
-        }
+        self.details.set(id, detail);
         id
     }
 }

@@ -1,18 +1,18 @@
 //! From a key to the deepest page that it shares with the tree. Reads only.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
 use super::births::Handle;
+use super::key::Key;
 use super::spaces::Namespace;
 use super::tree::Tree;
-use super::{Failure, NoMemory};
+use super::{Failure, NIL, NoMemory};
 
 /// What every look-up is given.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
     /// What follows `start`; for bigrams from its last token on.
-    pub tokens: &'a [u32],
+    pub key: Key<'a>,
     /// None: left out, which is the default namespace, or that of `start`.
     pub namespace: Option<&'a Option<Arc<Namespace>>>,
     pub start: Option<&'a Handle>,
@@ -30,47 +30,46 @@ impl Request<'_> {
     pub fn start_depth(&self) -> usize {
         self.start.map_or(0, Handle::depth)
     }
-}
 
-pub struct Matched {
-    /// The deepest matched page, or the root.
-    pub handle: Handle,
+    /// The numbers of the key from `at` on have not been compared with tokens, so they may be none.
+    pub fn refuse_outside(&self, at: usize) -> Result<(), Failure> {
+        match self.key.from(at).first_outside() {
+            None => Ok(()),
+            Some(position) => Err(Failure::Outside { position: at + position }),
+        }
+    }
 }
 
 impl Tree {
-    /// The longest cached prefix. Refreshes its pages (by way of the touch log) and ticks the clock.
-    pub fn match_prefix(&self, request: Request) -> Result<Matched, Failure> {
-        let origin = self.origin(request)?;
-        let aligned = self.config.aligned_units(request.tokens.len());
-        let handle = match origin {
-            None => {
-                self.clock.fetch_add(1, Relaxed);
-                self.root_handle(request.space_name().clone())
-            }
-            Some((run, depth)) => {
-                let (run, depth) = self.walk(run, depth, request.tokens, aligned);
-                if depth > 0 && self.config.policy.ranks_by_last() {
-                    self.touches.note(run, depth, &self.clock)?;
-                } else {
-                    self.clock.fetch_add(1, Relaxed);
-                }
-                self.handle(run, depth)
-            }
+    /// The longest cached prefix: the deepest matched page, or the root. Refreshes its pages (by way of the touch log)
+    /// and ticks the clock.
+    #[inline]
+    pub fn match_prefix(&self, request: Request) -> Result<Handle, Failure> {
+        let base = request.start_depth();
+        let aligned = self.config.aligned_units(request.key.len());
+        let Some((run, depth)) = self.origin(request)? else {
+            request.refuse_outside(0)?;
+            self.touches.note(NIL, 0, aligned, 0)?;
+            return Ok(self.root_handle(request.space_name().clone()));
         };
-        self.lookups.fetch_add(1, Relaxed);
-        self.lookup_units.fetch_add(aligned as u64, Relaxed);
-        self.hit_units.fetch_add((handle.depth() - request.start_depth()) as u64, Relaxed);
-        Ok(Matched { handle })
+        let (run, depth) = self.walk(run, depth, request.key, aligned);
+        request.refuse_outside(depth - base)?;
+        let touched = if self.runs[run].has_pages() && self.config.policy.ranks_by_last() { run } else { NIL };
+        self.touches.note(touched, depth, aligned, depth - base)?;
+        Ok(self.handle(run, depth))
     }
 
     /// The length that `match_prefix` would find, in units from the root.
     pub fn peek_prefix(&self, request: Request) -> Result<usize, Failure> {
-        let aligned = self.config.aligned_units(request.tokens.len());
-        let origin = self.origin(request)?;
-        Ok(origin.map_or(0, |(run, depth)| self.walk(run, depth, request.tokens, aligned).1))
+        let base = request.start_depth();
+        let aligned = self.config.aligned_units(request.key.len());
+        let depth = self.origin(request)?.map_or(base, |(run, depth)| self.walk(run, depth, request.key, aligned).1);
+        request.refuse_outside(depth - base)?;
+        Ok(depth)
     }
 
     /// Where the request begins; None in a space without pages.
+    #[inline]
     pub fn origin(&self, request: Request) -> Result<Option<(u32, usize)>, Failure> {
         let Some(start) = request.start else {
             return Ok(self.space(request.space_name()).map(|space| (self.spaces[space].root, 0)));
@@ -83,39 +82,32 @@ impl Tree {
             && self.config.bigram
             && depth > 0
         {
-            let last_token = self.spans.tokens(&self.runs[run].window)[depth - self.runs[run].start];
-            if request.tokens.first() != Some(&last_token) {
+            let last_token = self.tokens(run)[depth - self.runs[run].start()];
+            if request.key.first() != Some(last_token) {
                 return Err(Failure::NotJoined { last_token });
             }
         }
         Ok(at)
     }
 
-    /// From the page of `run` that ends at `depth` on along the first `units` units (whole pages) of `tokens`.
-    pub fn walk(&self, mut run: u32, mut depth: usize, tokens: &[u32], units: usize) -> (u32, usize) {
-        let (page, overlap) = (self.config.page_size, self.config.overlap());
-        let base = depth;
-        let goal = depth + units;
-        loop {
-            let here = &self.runs[run];
-            let reach = goal.min(here.end());
-            if depth < reach {
-                let given = &tokens[depth - base..reach - base + overlap];
-                let stored = &self.spans.tokens(&here.window)[depth - here.start..reach - here.start + overlap];
-                let common = common_length(given, stored).saturating_sub(overlap);
-                depth += common - common % page;
-            }
-            if depth == goal || depth < here.end() {
-                return (run, depth);
-            }
-            match self.child(run, &tokens[depth - base..depth - base + page + overlap]) {
-                None => return (run, depth),
-                Some(child) => {
-                    run = child;
-                    depth += page;
-                }
-            }
+    /// From the page of `run` that ends at `depth` on along the first `units` units (whole pages) of the key.
+    #[inline]
+    pub fn walk(&self, mut run: u32, mut depth: usize, key: Key, units: usize) -> (u32, usize) {
+        let overlap = self.config.overlap();
+        let (base, goal) = (depth, depth + units);
+        // What is left of the run where the key begins; below it each child is compared as it is found.
+        let here = &self.runs[run];
+        if depth < here.end() {
+            let common = key.common(&self.tokens(run)[depth - here.start()..]);
+            depth = goal.min(depth + self.config.whole_pages(common.saturating_sub(overlap)));
         }
+        while depth < goal && depth == self.runs[run].end() && self.runs[run].children > 0 {
+            let rest = key.from(depth - base);
+            let Some((child, common)) = self.child(run, self.child_hash(run, rest), rest) else { break };
+            run = child;
+            depth = goal.min(depth + self.config.whole_pages(common - overlap));
+        }
+        (run, depth)
     }
 
     /// The slots of the path to that page from unit `from` on, into `slots`, which is as long as they are.
@@ -124,12 +116,11 @@ impl Tree {
         let Some((mut run, mut end)) = at.filter(|&(_, depth)| from < depth) else { return Ok(()) };
         // From the deep end up, each run's part to its place.
         while end > from {
-            let here = &self.runs[run];
-            let begin = here.start.max(from);
-            let part = &self.spans.slots(&here.window)[begin - here.start..end - here.start];
-            slots[begin - from..end - from].copy_from_slice(part);
-            end = here.start;
-            run = here.parent;
+            let start = self.runs[run].start();
+            let begin = start.max(from);
+            self.slots(run).part(begin - start..end - start).copy_to(&mut slots[begin - from..end - from]);
+            end = start;
+            run = self.runs[run].parent;
         }
         Ok(())
     }
@@ -138,17 +129,9 @@ impl Tree {
     pub fn all_indices(&self) -> Result<Vec<i64>, NoMemory> {
         let mut slots = Vec::new();
         slots.try_reserve_exact(self.total_units)?;
-        for (_, run) in self.runs.entries() {
-            slots.extend_from_slice(self.spans.slots(&run.window));
+        for (id, _) in self.runs.entries() {
+            self.slots(id).append_to(&mut slots);
         }
         Ok(slots)
     }
-}
-
-/// How many elements two slices of equal length share from the front. Whole blocks are compared as memory.
-fn common_length(a: &[u32], b: &[u32]) -> usize {
-    const BLOCK: usize = 64;
-    let blocks = a.chunks(BLOCK).zip(b.chunks(BLOCK)).take_while(|(x, y)| x == y).count();
-    let from = (blocks * BLOCK).min(a.len());
-    from + a[from..].iter().zip(&b[from..]).take_while(|(x, y)| x == y).count()
 }

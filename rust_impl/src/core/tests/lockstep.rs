@@ -5,7 +5,7 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 
 use super::page_trie::PageTrie;
-use crate::core::{Config, Digest, Event, Failure, Handle, Insertion, Namespace, Request, Tree};
+use crate::core::{Config, Digest, Event, Failure, Handle, Insertion, Key, Namespace, Request, Tree};
 
 /// SplitMix64.
 struct Random(u64);
@@ -156,7 +156,9 @@ impl Lockstep {
     fn look_up(&mut self) {
         let (space, start, tokens) = self.request();
         let name = namespace(space);
-        let request = Request { tokens: &tokens, namespace: Some(&name), start: start.as_ref().map(|s| &s.handle) };
+        let wide: Vec<i64> = tokens.iter().map(|&token| i64::from(token)).collect();
+        let key = if self.random.below(2) == 0 { Key::Narrow(&tokens) } else { Key::Wide(&wide) };
+        let request = Request { key, namespace: Some(&name), start: start.as_ref().map(|s| &s.handle) };
         let refusal = self.refusal(&start, &tokens);
         let at = start.as_ref().and_then(|start| start.page);
         if self.random.below(3) == 0 {
@@ -173,23 +175,27 @@ impl Lockstep {
             result = self.tree.match_prefix(request);
         }
         assert_eq!(result.as_ref().err(), refusal.as_ref());
-        if let Ok(matched) = result {
+        if let Ok(handle) = result {
             let page = self.model.match_prefix(space, at, &tokens);
-            assert_eq!(matched.handle.depth(), self.model.depth(page));
-            self.note(matched.handle, space, page);
+            assert_eq!(handle.depth(), self.model.depth(page));
+            self.note(handle, space, page);
         }
     }
 
     fn insert(&mut self) {
         let (space, start, tokens) = self.request();
         let name = namespace(space);
-        let slots: Vec<i64> = (0..tokens.len() as i64).map(|i| self.slot + i).collect();
+        // Now and then ones that do not fit into 32 bits.
+        let base = [0, 0, -1 << 40, 1 << 33][self.random.below(4)];
+        let slots: Vec<i64> = (0..tokens.len() as i64).map(|i| base + self.slot + i).collect();
         self.slot += slots.len() as i64;
         let priority = self.random.below(5) as i64 - 2;
         let inserted_len = if self.random.below(2) == 0 { 0 } else { self.random.below(60) };
         let given = if start.is_some() && self.random.below(2) == 0 { None } else { Some(&name) };
-        let request = Request { tokens: &tokens, namespace: given, start: start.as_ref().map(|s| &s.handle) };
-        let result = self.tree.insert(Insertion { request, slots: &slots, priority, inserted_len });
+        let wide: Vec<i64> = tokens.iter().map(|&token| i64::from(token)).collect();
+        let key = if self.random.below(2) == 0 { Key::Narrow(&tokens) } else { Key::Wide(&wide) };
+        let request = Request { key, namespace: given, start: start.as_ref().map(|s| &s.handle) };
+        let result = self.tree.insert(&Insertion { request, slots: &slots, priority, inserted_len });
         let refusal = self.refusal(&start, &tokens);
         assert_eq!(result.as_ref().err(), refusal.as_ref());
         let Ok(inserted) = result else { return };

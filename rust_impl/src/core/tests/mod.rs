@@ -3,7 +3,7 @@
 mod lockstep;
 mod page_trie;
 
-use super::{Config, Insertion, Limits, Policy, Request, Tree};
+use super::{Config, Failure, Insertion, Key, Limits, Policy, Request, Tree};
 use lockstep::Lockstep;
 
 const POLICIES: [Policy; 7] =
@@ -56,8 +56,8 @@ fn reads_do_not_bloat() {
     let mut tree = Tree::new(config);
     let tokens: Vec<u32> = (0..2_000).collect();
     let slots: Vec<i64> = (0..2_000).collect();
-    let request = |length: usize| Request { tokens: &tokens[..length], namespace: None, start: None };
-    tree.insert(Insertion { request: request(2_000), slots: &slots, priority: 0, inserted_len: 0 }).unwrap();
+    let request = |length: usize| Request { key: Key::Narrow(&tokens[..length]), namespace: None, start: None };
+    tree.insert(&Insertion { request: request(2_000), slots: &slots, priority: 0, inserted_len: 0 }).unwrap();
     let fresh = tree.stats();
     let read = |tree: &mut Tree, length: usize| {
         tree.match_prefix(request(length)).unwrap();
@@ -70,6 +70,49 @@ fn reads_do_not_bloat() {
     read(&mut tree, 2_000);
     tree.check().unwrap();
     assert_eq!(tree.stats().nodes, fresh.nodes);
+}
+
+/// Every way to compare finds the same position, whatever stands behind it.
+#[test]
+fn compares_to_the_position() {
+    let stored: Vec<u32> = (0..300u32).map(|i| i.wrapping_mul(2_654_435_761)).collect();
+    let wide: Vec<i64> = stored.iter().map(|&token| i64::from(token)).collect();
+    for length in (0..=300).step_by(7).chain([1, 15, 16, 17, 63, 64, 65, 127, 128, 129]) {
+        for position in 0..=length {
+            let (mut narrow, mut wide) = (stored[..length].to_vec(), wide[..length].to_vec());
+            if position < length {
+                narrow[position] ^= 1 << (position % 32);
+                wide[position] ^= 1 << (position % 64);
+            }
+            assert_eq!(Key::Narrow(&narrow).common(&stored), position);
+            assert_eq!(Key::Wide(&wide).common(&stored), position);
+            assert_eq!(super::compare::common_anywhere(&narrow, &stored[..length]), position);
+            assert_eq!(super::compare::common_wide_anywhere(&wide, &stored[..length]), position);
+            let outside = (position < length && position % 64 >= 32).then_some(position);
+            assert_eq!(Key::Wide(&wide).first_outside(), outside);
+        }
+    }
+}
+
+/// A bad number is refused, wherever it stands, and nothing has changed.
+#[test]
+fn refuses_what_is_no_token() {
+    let mut tree = Tree::new(config(0));
+    fn request(key: &[i64]) -> Request<'_> {
+        Request { key: Key::Wide(key), namespace: None, start: None }
+    }
+    fn insertion(key: &[i64]) -> Insertion<'_> {
+        Insertion { request: request(key), slots: &[0, 1, 2], priority: 0, inserted_len: 0 }
+    }
+    assert!(tree.insert(&insertion(&[7, 8, 9])).is_ok());
+    for (key, position) in [([7, 8, -1], 2), ([7, 1 << 32, 9], 1), ([-7, 8, 9], 0)] {
+        let refusal = Some(Failure::Outside { position });
+        assert_eq!(tree.match_prefix(request(&key)).err(), refusal);
+        assert_eq!(tree.peek_prefix(request(&key)).err(), refusal);
+        assert_eq!(tree.insert(&insertion(&key)).err(), refusal);
+        assert_eq!(tree.stats().lookups, 0);
+        tree.check().unwrap();
+    }
 }
 
 /// The core is to stay free of Python.
