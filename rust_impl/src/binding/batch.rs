@@ -11,8 +11,7 @@ use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 
 use super::arguments::{namespace, threads};
 use super::errors::{Broken, at_element, broken, failure, no_memory};
-use super::exclusive::Exclusive;
-use super::fork::detached;
+use super::exclusive::{Detached, Exclusive};
 use super::keys::Tokens;
 use super::objects::{tuple, tuple_of};
 use super::shared::shared;
@@ -60,7 +59,10 @@ impl Batch {
     }
 
     pub fn match_all(&self, py: Python<'_>, cache: &Exclusive) -> PyResult<Vec<Handle>> {
-        self.run(py, cache, |tree, request| tree.match_prefix(request))
+        self.run(py, cache, |tree, request| {
+            let mut found = Handle::nowhere();
+            tree.match_prefix(request, &mut found).map(|()| found)
+        })
     }
 
     pub fn peek_all(&self, py: Python<'_>, cache: &Exclusive) -> PyResult<Vec<i64>> {
@@ -80,10 +82,10 @@ impl Batch {
         results.try_reserve_exact(self.len()).map_err(|error| no_memory(error.into()))?;
         let (namespaces, keys) = (&self.namespaces, &keys);
         while results.len() < keys.len() {
-            let stretch = || {
+            let stretch = |cache: &Detached| {
                 let begun = Instant::now();
                 while results.len() < keys.len() && begun.elapsed() < DETACHED {
-                    let full = cache.read_detached(|tree| {
+                    let full = cache.read(|tree| {
                         let (mut left_keys, mut left_tokens) = (STRETCH_KEYS, STRETCH_TOKENS);
                         while let Some(&key) = keys.get(results.len())
                             && left_keys > 0
@@ -102,7 +104,7 @@ impl Batch {
                     })?;
                     match full {
                         Err(Failure::LogFull) => {
-                            if let Err(error) = cache.write_detached(Tree::drain_touches)? {
+                            if let Err(error) = cache.write(Tree::drain_touches)? {
                                 return Ok(Err(error.into()));
                             }
                         }
@@ -112,7 +114,7 @@ impl Batch {
                 }
                 Ok::<Result<(), Failure>, Broken>(Ok(()))
             };
-            let outcome = detached(py, stretch).map_err(|fault| broken(py, fault))?;
+            let outcome = cache.detach(py, stretch).map_err(|fault| broken(py, fault))?;
             outcome.map_err(|refusal| failure(py, refusal))?;
             py.check_signals()?;
         }

@@ -50,24 +50,21 @@ impl Buffer {
     }
 
     /// Takes the buffer of `source`. Once only.
+    #[inline(always)]
     pub fn take(self: Pin<&mut Self>, source: &Bound<'_, PyAny>, role: &Role) -> PyResult<Shape> {
-        let py = source.py();
         // SAFETY: nothing is moved out.
         let this = unsafe { self.get_unchecked_mut() };
         assert!(!this.held, "a buffer is taken once");
         // SAFETY: the view is fresh, and its address stays the same until it is released.
         if unsafe { ffi::PyObject_GetBuffer(source.as_ptr(), &mut this.view, ffi::PyBUF_FULL_RO) } != 0 {
-            let error = PyErr::fetch(py);
-            let refused = error.is_instance_of::<PyTypeError>(py)
-                || error.is_instance_of::<PyValueError>(py)
-                || error.is_instance_of::<PyBufferError>(py);
-            return Err(if refused { role.wrong_form(source)? } else { error });
+            return Err(refused(source, role)?);
         }
         // From here on `Drop` releases it.
         this.held = true;
         this.shape(role)
     }
 
+    #[inline(always)]
     fn shape(&self, role: &Role) -> PyResult<Shape> {
         let view = &self.view;
         if view.ndim != 1 {
@@ -109,8 +106,20 @@ impl Buffer {
     }
 }
 
+/// After the exporter has refused.
+#[cold]
+fn refused(source: &Bound<'_, PyAny>, role: &Role) -> PyResult<PyErr> {
+    let py = source.py();
+    let error = PyErr::fetch(py);
+    let is_form = error.is_instance_of::<PyTypeError>(py)
+        || error.is_instance_of::<PyValueError>(py)
+        || error.is_instance_of::<PyBufferError>(py);
+    if is_form { role.wrong_form(source) } else { Ok(error) }
+}
+
 impl Shape {
     /// The elements where they are, if they stand there in one aligned piece.
+    #[inline(always)]
     pub fn in_place(&self) -> Option<Elements> {
         let whole = self.suboffset < 0 && (self.stride == self.size as isize || self.count <= 1);
         let aligned = self.start.align_offset(self.size) == 0;

@@ -141,9 +141,10 @@ impl RadixCache {
             let name = extra_key.map(namespace).transpose()?;
             let start = start_of(slf, start)?;
             let request = Request { key: tokens.key(), namespace: name.as_ref(), start };
-            let result = MatchResult::begin(slf, request.start_depth())?;
-            let matched = slf.get().tree.match_prefix(slf.py(), request)?;
-            Ok(result.end(matched.map_err(|refusal| failure(slf.py(), refusal))?))
+            let mut result = MatchResult::begin(slf, request.start_depth())?;
+            let outcome = slf.get().tree.match_prefix(slf.py(), request, result.handle())?;
+            outcome.map_err(|refusal| failure(slf.py(), refusal))?;
+            Ok(result.end())
         };
         call().map_err(|error| tokens.outside().unwrap_or(error))
     }

@@ -1,82 +1,140 @@
-//! The tree behind its lock: shared for look-ups, exclusive for changes.
+//! One operation at a time on a tree, look-ups side by side.
 //!
-//! An uncontended call keeps the GIL, since giving it up costs more than the call. Only when somebody else has the lock
-//! it waits detached. A fault in the tree poisons it: that call and all later ones say so, and nobody hangs.
+//! A call that keeps the GIL is over in less time than giving it up would take, and the GIL keeps the others out. So the
+//! lock is for those who work without the GIL (batches, and calls that wait for them): they are counted, with the GIL
+//! held, before they let go of it. Who holds the GIL and counts nobody has the tree to itself and takes no lock. (Without
+//! a GIL, on free-threaded Python, everybody takes the lock.)
+//!
+//! A fault in the tree poisons it: that call and all later ones say so, and nobody hangs.
 
+use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{RwLock, TryLockError};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{PoisonError, RwLock, TryLockError};
 
 use pyo3::prelude::*;
 
 use super::errors::{Broken, broken};
-use super::fork::detached;
+use super::fork::Gate;
 use crate::core::{Config, Failure, Handle, Request, Tree};
 
+const GIL_IS_A_LOCK: bool = cfg!(not(Py_GIL_DISABLED));
+
 pub struct Exclusive {
-    tree: RwLock<Tree>,
+    tree: UnsafeCell<Tree>,
+    lock: RwLock<()>,
+    /// Threads that work on this tree, or wait for it, without the GIL.
+    detached: AtomicUsize,
+    poisoned: AtomicBool,
 }
+
+// SAFETY: the tree is touched under the lock, or with the GIL held while nobody is counted in `detached`; since nobody
+// is counted without holding the GIL, that stays so for as long as it is kept.
+unsafe impl Sync for Exclusive {}
 
 impl Exclusive {
     pub fn new(config: Config) -> Self {
-        Self { tree: RwLock::new(Tree::new(config)) }
+        Self {
+            tree: UnsafeCell::new(Tree::new(config)),
+            lock: RwLock::new(()),
+            detached: AtomicUsize::new(0),
+            poisoned: AtomicBool::new(false),
+        }
     }
 
-    /// Look-ups run side by side.
+    fn is_alone(&self) -> bool {
+        GIL_IS_A_LOCK && self.detached.load(Ordering::Acquire) == 0
+    }
+
+    /// Look-ups run side by side. `work` neither touches Python nor lets go of the GIL.
+    #[inline]
     pub fn read<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&Tree) -> T + Send) -> PyResult<T> {
-        let outcome = match self.tree.try_read() {
-            Ok(tree) => guarded(|| work(&tree)),
-            Err(TryLockError::Poisoned(_)) => Err(poisoned()),
-            Err(TryLockError::WouldBlock) => detached(py, || self.read_detached(work)),
+        let outcome = if self.is_alone() {
+            // SAFETY: nobody else has the tree.
+            self.guarded(|| work(unsafe { &*self.tree.get() }))
+        } else {
+            match self.lock.try_read() {
+                // SAFETY: under the lock.
+                Ok(_held) => self.guarded(|| work(unsafe { &*self.tree.get() })),
+                Err(_) => self.detach(py, |tree| tree.read(work)),
+            }
         };
         outcome.map_err(|fault| broken(py, fault))
     }
 
+    #[inline]
     pub fn write<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut Tree) -> T + Send) -> PyResult<T> {
-        let outcome = match self.tree.try_write() {
-            Ok(mut tree) => guarded(move || work(&mut tree)),
-            Err(TryLockError::Poisoned(_)) => Err(poisoned()),
-            Err(TryLockError::WouldBlock) => detached(py, || match self.tree.write() {
-                Ok(mut tree) => guarded(move || work(&mut tree)),
-                Err(_) => Err(poisoned()),
-            }),
+        let outcome = if self.is_alone() {
+            // SAFETY: nobody else has the tree.
+            self.changing(|| work(unsafe { &mut *self.tree.get() }))
+        } else {
+            match self.lock.try_write() {
+                // SAFETY: under the lock.
+                Ok(_held) => self.changing(|| work(unsafe { &mut *self.tree.get() })),
+                Err(TryLockError::Poisoned(_)) => Err(poisoned()),
+                Err(TryLockError::WouldBlock) => self.detach(py, |tree| tree.write(work)),
+            }
         };
         outcome.map_err(|fault| broken(py, fault))
     }
 
-    /// For callers that are detached already.
-    pub fn read_detached<T>(&self, work: impl FnOnce(&Tree) -> T) -> Result<T, Broken> {
-        match self.tree.read() {
-            Ok(tree) => guarded(|| work(&tree)),
-            Err(_) => Err(poisoned()),
+    /// Where the match ended goes to `found`. Alone it writes its own note; beside others it takes the lock for reading,
+    /// unless the touch log must be emptied first.
+    #[inline]
+    pub fn match_prefix(&self, py: Python<'_>, request: Request, found: &mut Handle) -> PyResult<Result<(), Failure>> {
+        if self.is_alone() {
+            // SAFETY: nobody else has the tree.
+            let outcome = self.changing(|| unsafe { &mut *self.tree.get() }.match_prefix_alone(request, found));
+            return outcome.map_err(|fault| broken(py, fault));
         }
-    }
-
-    pub fn write_detached<T>(&self, work: impl FnOnce(&mut Tree) -> T) -> Result<T, Broken> {
-        match self.tree.write() {
-            Ok(mut tree) => guarded(move || work(&mut tree)),
-            Err(_) => Err(poisoned()),
-        }
-    }
-
-    /// A match takes the lock for reading, unless it must empty the touch log first.
-    pub fn match_prefix(&self, py: Python<'_>, request: Request) -> PyResult<Result<Handle, Failure>> {
-        match self.read(py, |tree| tree.match_prefix(request))? {
-            Err(Failure::LogFull) => self.write(py, |tree| {
-                tree.drain_touches()?;
-                tree.match_prefix(request)
-            }),
+        match self.read(py, |tree| tree.match_prefix(request, found))? {
+            Err(Failure::LogFull) => self.write(py, |tree| tree.match_prefix_alone(request, found)),
             outcome => Ok(outcome),
         }
     }
+
+    /// Runs `work` without the GIL; it gets at the tree by way of what it is given.
+    pub fn detach<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&Detached) -> T + Send) -> T {
+        Gate::open(py, &self.detached).detach(py, || work(&Detached { exclusive: self }))
+    }
+
+    fn guarded<T>(&self, work: impl FnOnce() -> T) -> Result<T, Broken> {
+        if self.poisoned.load(Ordering::Relaxed) {
+            return Err(poisoned());
+        }
+        catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+            Broken(text.unwrap_or("a panic without a message").to_owned())
+        })
+    }
+
+    fn changing<T>(&self, work: impl FnOnce() -> T) -> Result<T, Broken> {
+        let outcome = self.guarded(work);
+        if outcome.is_err() {
+            self.poisoned.store(true, Ordering::Relaxed);
+        }
+        outcome
+    }
 }
 
-/// The guard of an exclusive lock is moved into `work`, so that a panic drops it while unwinding: that poisons the lock.
-fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, Broken> {
-    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-        Broken(text.unwrap_or("a panic without a message").to_owned())
-    })
+/// A tree for a thread without the GIL.
+pub struct Detached<'a> {
+    exclusive: &'a Exclusive,
+}
+
+impl Detached<'_> {
+    pub fn read<T>(&self, work: impl FnOnce(&Tree) -> T) -> Result<T, Broken> {
+        let _held = self.exclusive.lock.read().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: under the lock, and counted.
+        self.exclusive.guarded(|| work(unsafe { &*self.exclusive.tree.get() }))
+    }
+
+    pub fn write<T>(&self, work: impl FnOnce(&mut Tree) -> T) -> Result<T, Broken> {
+        let _held = self.exclusive.lock.write().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: under the lock, and counted.
+        self.exclusive.changing(|| work(unsafe { &mut *self.exclusive.tree.get() }))
+    }
 }
 
 fn poisoned() -> Broken {

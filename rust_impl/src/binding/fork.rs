@@ -3,10 +3,11 @@
 //! A child gets the locks of its parent as they stand, but not the threads that would release them. The forking thread
 //! holds the GIL, so only what runs detached can hold a tree's lock at that moment. It stays behind this gate: detached
 //! work is on its read side, and a fork waits for its write side, which it keeps until parent and child go on.
-//! Detached work never waits for the GIL, so the fork may wait with the GIL held.
+//! Detached work never waits for the GIL while it is inside, so the fork may wait with the GIL held.
 
 use std::cell::RefCell;
-use std::sync::{PoisonError, RwLock, RwLockWriteGuard};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 
 use pyo3::prelude::*;
 
@@ -17,12 +18,48 @@ thread_local! {
     static CLOSED: RefCell<Option<RwLockWriteGuard<'static, ()>>> = const { RefCell::new(None) };
 }
 
-/// Runs `work` without the GIL.
-pub fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> T {
-    py.detach(|| {
-        let _open = GATE.read().unwrap_or_else(PoisonError::into_inner);
-        work()
-    })
+/// A thread that is inside, or about to be: counted in `inside`.
+pub struct Gate<'a> {
+    _open: RwLockReadGuard<'static, ()>,
+    inside: &'a AtomicUsize,
+}
+
+impl<'a> Gate<'a> {
+    /// Goes in and counts, with the GIL held. While somebody forks it waits without the GIL, uncounted.
+    pub fn open(py: Python<'_>, inside: &'a AtomicUsize) -> Self {
+        loop {
+            let open = match GATE.try_read() {
+                Ok(open) => open,
+                Err(TryLockError::Poisoned(open)) => open.into_inner(),
+                Err(TryLockError::WouldBlock) => {
+                    py.detach(|| drop(GATE.read().unwrap_or_else(PoisonError::into_inner)));
+                    continue;
+                }
+            };
+            inside.fetch_add(1, Ordering::Relaxed);
+            return Self { _open: open, inside };
+        }
+    }
+
+    /// Runs `work` without the GIL, and goes out before it waits for the GIL again.
+    pub fn detach<T: Send>(self, py: Python<'_>, work: impl FnOnce() -> T + Send) -> T {
+        /// What stays in its thread, as all of `detach` does.
+        struct SameThread<T>(T);
+        // SAFETY: `Python::detach` runs the closure in the thread that calls it.
+        unsafe impl<T> Send for SameThread<T> {}
+        let inside = SameThread(self);
+        py.detach(move || {
+            let SameThread(_inside) = { inside };
+            work()
+        })
+    }
+}
+
+impl Drop for Gate<'_> {
+    fn drop(&mut self) {
+        // What this thread did to the tree comes before whatever those do who then count nobody.
+        self.inside.fetch_sub(1, Ordering::Release);
+    }
 }
 
 #[pyfunction]

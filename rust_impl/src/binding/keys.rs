@@ -223,10 +223,8 @@ impl<T: Number> Numbers<T> {
                 read_any(tuple, role, copy)?;
             }
         } else {
-            let shape = match prefix_key_tokens(source)? {
-                Some(tokens) => buffer.take(&tokens, role)?,
-                None => buffer.take(source, role)?,
-            };
+            let tokens = prefix_key_tokens(source)?;
+            let shape = buffer.take(tokens.as_ref().unwrap_or(source), role)?;
             *place = match shape.in_place() {
                 Some(elements) if elements.size == size_of::<T>() && elements.signed == T::SIGNED => {
                     Place::Same(elements)

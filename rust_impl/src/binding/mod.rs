@@ -28,6 +28,7 @@ mod _triradix_rust {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         crate::binding::digits::refuse_other_digits(module.py())?;
+        crate::binding::results::refuse_other_layouts(module.py())?;
         crate::binding::arrays::copied(module.py(), &[]).map(drop)
     }
 

@@ -4,7 +4,34 @@ use std::ffi::CStr;
 
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::PyClass;
+use pyo3::pyclass::boolean_struct::True;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+
+/// A new object of a frozen class, made in its place: `Py::new` moves it there twice.
+///
+/// # Safety
+/// `holds_only` was true for the class.
+#[inline]
+pub unsafe fn new_in_place<T: PyClass<Frozen = True>>(py: Python<'_>, value: T) -> PyResult<Py<T>> {
+    // SAFETY: a class without anything of PyO3's own is the header and then the value, which is written before anybody
+    // sees it. Null with an error set if there is no memory.
+    unsafe {
+        let made = ffi::PyType_GenericAlloc(T::type_object_raw(py), 0);
+        let object = Bound::from_owned_ptr_or_err(py, made);
+        if !made.is_null() {
+            made.add(1).cast::<T>().write(value);
+        }
+        Ok(object?.cast_into_unchecked::<T>().unbind())
+    }
+}
+
+/// Whether objects of that class are the header and the value and nothing else.
+pub fn holds_only<T: PyClass>(py: Python<'_>) -> bool {
+    // SAFETY: the type object of a class is alive.
+    let size = unsafe { (*T::type_object_raw(py)).tp_basicsize };
+    size as usize == size_of::<ffi::PyObject>() + size_of::<T>() && align_of::<T>() <= align_of::<ffi::PyObject>()
+}
 
 pub fn int(py: Python<'_>, number: i64) -> PyResult<Bound<'_, PyAny>> {
     // SAFETY: a new int, or null with an error set.

@@ -3,6 +3,7 @@
 use std::cell::UnsafeCell;
 use std::sync::{Mutex, PoisonError};
 
+use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyTuple};
@@ -10,36 +11,35 @@ use pyo3::types::{PyString, PyTuple};
 use super::arrays::{Slots, filled, read_only};
 use super::cache::RadixCache;
 use super::errors::{broken, failure, not_copied};
-use super::fork::detached;
 use super::nodes::Node;
-use super::objects::{text, tuple};
+use super::objects::{holds_only, new_in_place, text, tuple};
 use crate::core::{Evicted, Failure, Handle, Inserted, Tree};
 
 /// A result is made before the tree changes, since making it can fail. Nobody sees it before its call has ended.
 pub struct Begun<T>(T);
 
 /// What the call writes into its result in the end.
-struct Late<T>(UnsafeCell<Option<T>>);
+struct Late<T>(UnsafeCell<T>);
 
-// SAFETY: written once, by the only holder of a `Begun`; only read from then on.
+// SAFETY: written only by way of a `Begun`, which is the only reference then; only read from then on.
 unsafe impl<T: Send + Sync> Sync for Late<T> {}
 
 impl<T> Late<T> {
-    const fn new() -> Self {
-        Self(UnsafeCell::new(None))
+    const fn new(before: T) -> Self {
+        Self(UnsafeCell::new(before))
     }
 
     /// # Safety
     /// Nobody else knows of it yet.
-    unsafe fn end(&self, value: T) {
+    #[allow(clippy::mut_from_ref)]
+    unsafe fn get_mut(&self) -> &mut T {
         // SAFETY: the caller's.
-        unsafe { *self.0.get() = Some(value) }
+        unsafe { &mut *self.0.get() }
     }
 
     fn get(&self) -> &T {
         // SAFETY: no writer any more.
-        let value = unsafe { &*self.0.get() };
-        value.as_ref().unwrap_or_else(|| unreachable!("a caller gets no result before its call has ended"))
+        unsafe { &*self.0.get() }
     }
 }
 
@@ -52,7 +52,7 @@ struct End {
 
 impl End {
     fn new(cache: &Bound<'_, RadixCache>) -> Self {
-        Self { cache: cache.clone().unbind(), handle: Late::new(), node: PyOnceLock::new() }
+        Self { cache: cache.clone().unbind(), handle: Late::new(Handle::nowhere()), node: PyOnceLock::new() }
     }
 
     fn handle(&self) -> &Handle {
@@ -65,6 +65,14 @@ impl End {
     }
 }
 
+/// Refuses a PyO3 that lays objects out in a way unknown here.
+pub fn refuse_other_layouts(py: Python<'_>) -> PyResult<()> {
+    if holds_only::<MatchResult>(py) && holds_only::<InsertResult>(py) {
+        return Ok(());
+    }
+    Err(PyImportError::new_err("the Rust tree was built with a PyO3 that lays out objects in a way unknown to it"))
+}
+
 /// What `match_prefix` found.
 #[pyclass(frozen, module = "triradix.rust_impl")]
 pub struct MatchResult {
@@ -75,14 +83,20 @@ pub struct MatchResult {
 
 impl MatchResult {
     pub fn begin(cache: &Bound<'_, RadixCache>, start: usize) -> PyResult<Begun<Py<Self>>> {
-        Ok(Begun(Py::new(cache.py(), Self { end: End::new(cache), start, indices: PyOnceLock::new() })?))
+        let result = Self { end: End::new(cache), start, indices: PyOnceLock::new() };
+        // SAFETY: the module does not load unless `holds_only` is true for this class.
+        Ok(Begun(unsafe { new_in_place(cache.py(), result)? }))
     }
 }
 
 impl Begun<Py<MatchResult>> {
-    pub fn end(self, handle: Handle) -> Py<MatchResult> {
-        // SAFETY: `self` is the only reference, and gone now.
-        unsafe { self.0.get().end.handle.end(handle) };
+    /// Where the call is to write where it ended.
+    pub fn handle(&mut self) -> &mut Handle {
+        // SAFETY: `self` is the only reference.
+        unsafe { self.0.get().end.handle.get_mut() }
+    }
+
+    pub fn end(self) -> Py<MatchResult> {
         self.0
     }
 }
@@ -135,7 +149,7 @@ pub struct BatchMatchResult {
 impl Begun<Py<BatchMatchResult>> {
     pub fn end(self, handles: Vec<Handle>) -> Py<BatchMatchResult> {
         // SAFETY: `self` is the only reference, and gone now.
-        unsafe { self.0.get().handles.end(handles) };
+        unsafe { *self.0.get().handles.get_mut() = handles };
         self.0
     }
 }
@@ -144,7 +158,7 @@ impl BatchMatchResult {
     pub fn begin(cache: &Bound<'_, RadixCache>) -> PyResult<Begun<Py<Self>>> {
         let result = Self {
             cache: cache.clone().unbind(),
-            handles: Late::new(),
+            handles: Late::new(Vec::new()),
             lengths: PyOnceLock::new(),
             offsets: PyOnceLock::new(),
             nodes: PyOnceLock::new(),
@@ -197,8 +211,8 @@ impl BatchMatchResult {
             let (tree, handles) = (&self.cache.get().tree, self.handles());
             let gather = |mut slots: &mut [i64]| {
                 // In one piece, so that either all nodes are alive or it fails.
-                let gathered = detached(py, || {
-                    tree.read_detached(|tree| {
+                let gathered = tree.detach(py, |tree| {
+                    tree.read(|tree| {
                         for handle in handles {
                             let part = slots.split_off_mut(..handle.depth()).unwrap_or_default();
                             tree.path_indices(handle, 0, part)?;
@@ -250,7 +264,9 @@ pub struct InsertResult {
 
 impl InsertResult {
     pub fn begin(cache: &Bound<'_, RadixCache>) -> PyResult<Begun<Py<Self>>> {
-        Ok(Begun(Py::new(cache.py(), Self { end: End::new(cache), prefix_len: Late::new() })?))
+        let result = Self { end: End::new(cache), prefix_len: Late::new(0) };
+        // SAFETY: as for a match.
+        Ok(Begun(unsafe { new_in_place(cache.py(), result)? }))
     }
 }
 
@@ -259,8 +275,8 @@ impl Begun<Py<InsertResult>> {
         let result = self.0.get();
         // SAFETY: `self` is the only reference, and gone now.
         unsafe {
-            result.end.handle.end(inserted.handle);
-            result.prefix_len.end(inserted.prefix_len);
+            *result.end.handle.get_mut() = inserted.handle;
+            *result.prefix_len.get_mut() = inserted.prefix_len;
         }
         self.0
     }
@@ -310,7 +326,7 @@ pub struct EvictResult {
 
 impl EvictResult {
     pub fn begin(py: Python<'_>) -> PyResult<Begun<Py<Self>>> {
-        let result = Self { num_tokens: Late::new(), slots: Mutex::new(Vec::new()), indices: PyOnceLock::new() };
+        let result = Self { num_tokens: Late::new(0), slots: Mutex::new(Vec::new()), indices: PyOnceLock::new() };
         Ok(Begun(Py::new(py, result)?))
     }
 }
@@ -319,7 +335,7 @@ impl Begun<Py<EvictResult>> {
     pub fn end(self, evicted: Evicted) -> Py<EvictResult> {
         let result = self.0.get();
         // SAFETY: `self` is the only reference, and gone now.
-        unsafe { result.num_tokens.end(evicted.slots.len()) };
+        unsafe { *result.num_tokens.get_mut() = evicted.slots.len() };
         *result.slots.lock().unwrap_or_else(PoisonError::into_inner) = evicted.slots;
         self.0
     }

@@ -54,6 +54,11 @@ pub struct Handle {
 }
 
 impl Handle {
+    /// Of no tree: for a variable that a call will write.
+    pub const fn nowhere() -> Self {
+        Self { namespace: None, tick: u64::MAX, depth: 0, birth: NIL }
+    }
+
     pub const fn depth(&self) -> usize {
         self.depth
     }

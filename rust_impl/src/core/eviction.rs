@@ -48,6 +48,8 @@ impl Tree {
 
     /// Brings the queue in line with a run that changed. The caller has reserved a candidate in its space.
     pub fn refresh_candidate(&mut self, run: u32) {
+        let space = self.runs[run].space;
+        let before = self.spaces[space].candidates.firsts();
         if self.is_candidate(run) {
             self.enqueue(run);
         } else if self.is_queued(run) {
@@ -55,7 +57,11 @@ impl Tree {
         } else {
             return;
         }
-        self.refresh_space(self.runs[run].space);
+        // Behind the same first ones nothing changes for the space.
+        let after = self.spaces[space].candidates.firsts();
+        if before != after || after.contains(&run) {
+            self.refresh_space(space);
+        }
     }
 
     fn refresh_space(&mut self, space: u32) {
@@ -201,11 +207,8 @@ impl Tree {
             }
             return;
         }
-        if self.is_candidate(parent) {
-            self.refresh_candidate(parent);
-        } else {
-            self.refresh_space(space);
-        }
+        self.refresh_candidate(parent);
+        self.refresh_space(space);
         if let Some(child) = self.only_child(parent) {
             self.merge_upwards(child);
         }

@@ -40,6 +40,11 @@ impl Queue {
         self.heap.bytes()
     }
 
+    /// The runs of which one has the smallest rank.
+    pub fn firsts(&self) -> [u32; 2] {
+        [self.first, self.heap.top().map_or(NIL, |(_, run)| run)]
+    }
+
     pub const fn last(&self) -> u32 {
         self.last
     }

@@ -6,15 +6,23 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use super::marks::Note;
+use super::marks;
 use super::tree::{Lookups, Tree};
 use super::{Failure, NIL, NoMemory};
 
 const CAPACITY: usize = 64;
 
+/// A match: the page where it ended (run NIL: a root, or nothing to write), the units given and those found.
+#[derive(Clone, Copy)]
+pub struct Touch {
+    pub run: u32,
+    pub depth: usize,
+    pub given: usize,
+    pub hit: usize,
+}
+
 #[derive(Default)]
-struct Touch {
-    /// The page where it ended: NIL for a root.
+struct Note {
     run: AtomicU32,
     depth: AtomicU32,
     given: AtomicU64,
@@ -25,28 +33,41 @@ struct Touch {
 pub struct TouchLog {
     /// Notes claimed; more than the capacity if some found no room.
     claimed: AtomicUsize,
-    touches: [Touch; CAPACITY],
+    notes: [Note; CAPACITY],
 }
 
 impl TouchLog {
     pub fn new() -> Self {
-        Self { claimed: AtomicUsize::new(0), touches: std::array::from_fn(|_| Touch::default()) }
+        Self { claimed: AtomicUsize::new(0), notes: std::array::from_fn(|_| Note::default()) }
     }
 
-    /// Notes that a match ended at that page, with `given` units of which `hit` were found.
-    #[inline]
-    pub fn note(&self, run: u32, depth: usize, given: usize, hit: usize) -> Result<(), Failure> {
+    /// Notes a match, beside others who do the same.
+    pub fn note(&self, touch: Touch) -> Result<(), Failure> {
         // The look before saves a full log from counting on and on.
         if self.claimed.load(Ordering::Relaxed) >= CAPACITY {
             return Err(Failure::LogFull);
         }
         let place = self.claimed.fetch_add(1, Ordering::Relaxed);
-        let touch = self.touches.get(place).ok_or(Failure::LogFull)?;
-        touch.run.store(run, Ordering::Relaxed);
-        touch.depth.store(depth as u32, Ordering::Relaxed);
-        touch.given.store(given as u64, Ordering::Relaxed);
-        touch.hit.store(hit as u64, Ordering::Relaxed);
-        Ok(())
+        if self.write(place, touch) { Ok(()) } else { Err(Failure::LogFull) }
+    }
+
+    /// The same for a caller who has the tree to itself. False if the log is full.
+    #[inline]
+    pub fn note_alone(&mut self, touch: Touch) -> bool {
+        let place = *self.claimed.get_mut();
+        let noted = self.write(place, touch);
+        *self.claimed.get_mut() += usize::from(noted);
+        noted
+    }
+
+    #[inline]
+    fn write(&self, place: usize, touch: Touch) -> bool {
+        let Some(note) = self.notes.get(place) else { return false };
+        note.run.store(touch.run, Ordering::Relaxed);
+        note.depth.store(touch.depth as u32, Ordering::Relaxed);
+        note.given.store(touch.given as u64, Ordering::Relaxed);
+        note.hit.store(touch.hit as u64, Ordering::Relaxed);
+        true
     }
 
     /// Matches since the last draining: so many ticks have passed.
@@ -57,10 +78,10 @@ impl TouchLog {
     /// What they add to the statistics.
     pub fn lookups(&self) -> Lookups {
         let mut lookups = Lookups::default();
-        for touch in &self.touches[..self.len()] {
+        for note in &self.notes[..self.len()] {
             lookups.count += 1;
-            lookups.given += touch.given.load(Ordering::Relaxed);
-            lookups.hit += touch.hit.load(Ordering::Relaxed);
+            lookups.given += note.given.load(Ordering::Relaxed);
+            lookups.hit += note.hit.load(Ordering::Relaxed);
         }
         lookups
     }
@@ -79,8 +100,8 @@ impl Tree {
         self.reserve(count)?;
         let mut pruned = [NIL; CAPACITY];
         for (place, pruned) in pruned.iter_mut().enumerate().take(count) {
-            let touch = &mut self.touches.touches[place];
-            let (mut run, depth) = (*touch.run.get_mut(), *touch.depth.get_mut() as usize);
+            let note = &mut self.touches.notes[place];
+            let (mut run, depth) = (*note.run.get_mut(), *note.depth.get_mut() as usize);
             if run == NIL {
                 continue;
             }
@@ -89,7 +110,7 @@ impl Tree {
                 run = self.runs[run].parent;
             }
             let last = self.clock + place as u64 + 1;
-            if self.write_at(run, depth, Note { last, priority: i64::MIN, hits: 0 }) {
+            if self.write_at(run, depth, marks::Note { last, priority: i64::MIN, hits: 0 }) {
                 *pruned = run;
             }
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::births::Handle;
 use super::key::Key;
 use super::spaces::Namespace;
+use super::touches::Touch;
 use super::tree::Tree;
 use super::{Failure, NIL, NoMemory};
 
@@ -41,22 +42,49 @@ impl Request<'_> {
 }
 
 impl Tree {
-    /// The longest cached prefix: the deepest matched page, or the root. Refreshes its pages (by way of the touch log)
-    /// and ticks the clock.
+    /// The longest cached prefix: `found` becomes the deepest matched page, or the root. Refreshes its pages (by way of
+    /// the touch log) and ticks the clock.
+    pub fn match_prefix(&self, request: Request, found: &mut Handle) -> Result<(), Failure> {
+        let (at, touch) = self.look_up(request)?;
+        self.touches.note(touch)?;
+        *found = self.found(at, request);
+        Ok(())
+    }
+
+    /// The same for a caller who has the tree to itself.
     #[inline]
-    pub fn match_prefix(&self, request: Request) -> Result<Handle, Failure> {
+    pub fn match_prefix_alone(&mut self, request: Request, found: &mut Handle) -> Result<(), Failure> {
+        let (at, touch) = self.look_up(request)?;
+        if !self.touches.note_alone(touch) {
+            self.drain_touches()?;
+            // The runs may be others now.
+            return self.match_prefix_alone(request, found);
+        }
+        *found = self.found(at, request);
+        Ok(())
+    }
+
+    /// Where a match ends (None in a space without pages), and its note.
+    #[inline]
+    fn look_up(&self, request: Request) -> Result<(Option<(u32, usize)>, Touch), Failure> {
+        let given = self.config.aligned_units(request.key.len());
         let base = request.start_depth();
-        let aligned = self.config.aligned_units(request.key.len());
         let Some((run, depth)) = self.origin(request)? else {
             request.refuse_outside(0)?;
-            self.touches.note(NIL, 0, aligned, 0)?;
-            return Ok(self.root_handle(request.space_name().clone()));
+            return Ok((None, Touch { run: NIL, depth: 0, given, hit: 0 }));
         };
-        let (run, depth) = self.walk(run, depth, request.key, aligned);
+        let (run, depth) = self.walk(run, depth, request.key, given);
         request.refuse_outside(depth - base)?;
         let touched = if self.runs[run].has_pages() && self.config.policy.ranks_by_last() { run } else { NIL };
-        self.touches.note(touched, depth, aligned, depth - base)?;
-        Ok(self.handle(run, depth))
+        Ok((Some((run, depth)), Touch { run: touched, depth, given, hit: depth - base }))
+    }
+
+    #[inline]
+    fn found(&self, at: Option<(u32, usize)>, request: Request) -> Handle {
+        match at {
+            Some((run, depth)) => self.handle(run, depth),
+            None => self.root_handle(request.space_name().clone()),
+        }
     }
 
     /// The length that `match_prefix` would find, in units from the root.

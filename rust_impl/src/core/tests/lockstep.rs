@@ -169,13 +169,13 @@ impl Lockstep {
             }
             return;
         }
-        let mut result = self.tree.match_prefix(request);
+        let mut handle = Handle::nowhere();
+        let mut result = self.tree.match_prefix(request, &mut handle);
         if let Err(Failure::LogFull) = result {
-            self.tree.drain_touches().unwrap();
-            result = self.tree.match_prefix(request);
+            result = self.tree.match_prefix_alone(request, &mut handle);
         }
         assert_eq!(result.as_ref().err(), refusal.as_ref());
-        if let Ok(handle) = result {
+        if result.is_ok() {
             let page = self.model.match_prefix(space, at, &tokens);
             assert_eq!(handle.depth(), self.model.depth(page));
             self.note(handle, space, page);

@@ -3,7 +3,7 @@
 mod lockstep;
 mod page_trie;
 
-use super::{Config, Failure, Insertion, Key, Limits, Policy, Request, Tree};
+use super::{Config, Failure, Handle, Insertion, Key, Limits, Policy, Request, Tree};
 use lockstep::Lockstep;
 
 const POLICIES: [Policy; 7] =
@@ -60,7 +60,7 @@ fn reads_do_not_bloat() {
     tree.insert(&Insertion { request: request(2_000), slots: &slots, priority: 0, inserted_len: 0 }).unwrap();
     let fresh = tree.stats();
     let read = |tree: &mut Tree, length: usize| {
-        tree.match_prefix(request(length)).unwrap();
+        tree.match_prefix_alone(request(length), &mut Handle::nowhere()).unwrap();
         tree.drain_touches().unwrap();
     };
     (1..=2_000).rev().for_each(|length| read(&mut tree, length));
@@ -107,7 +107,7 @@ fn refuses_what_is_no_token() {
     assert!(tree.insert(&insertion(&[7, 8, 9])).is_ok());
     for (key, position) in [([7, 8, -1], 2), ([7, 1 << 32, 9], 1), ([-7, 8, 9], 0)] {
         let refusal = Some(Failure::Outside { position });
-        assert_eq!(tree.match_prefix(request(&key)).err(), refusal);
+        assert_eq!(tree.match_prefix(request(&key), &mut Handle::nowhere()).err(), refusal);
         assert_eq!(tree.peek_prefix(request(&key)).err(), refusal);
         assert_eq!(tree.insert(&insertion(&key)).err(), refusal);
         assert_eq!(tree.stats().lookups, 0);
