@@ -32,27 +32,29 @@ class PrefixKey:
     key that they come from). Raises what a key of that form raises anywhere: TypeError for a wrong form, ValueError for
     a token outside 0 … 2³²−1.
 
-    ``memo`` is for implementations: each may remember there, under its own name, what it computed for this key. What
-    it remembers never changes a result.
+    ``memo`` is for implementations: each may remember there, under its own name, what it computed for this key or
+    where it last found it. What it remembers never changes a result. ``origin`` is the memo of the key that this one
+    was cut or extended from, and how many tokens both begin with (None: from no other key).
     """
 
-    __slots__ = ("_storage", "_tokens", "memo")
+    __slots__ = ("_storage", "_tokens", "memo", "origin")
 
     _storage: _Storage
     _tokens: Tokens
     memo: dict[str, object]
+    origin: tuple[dict[str, object], int] | None
 
     # In __new__, so that nobody can begin anew with a key that exists.
     def __new__(cls, tokens: Key) -> PrefixKey:
         converted = as_tokens(tokens)
         storage = _Storage(len(converted))
         storage.append(0, converted)
-        return cls._over(storage, len(converted))
+        return cls._over(storage, len(converted), None)
 
     @classmethod
-    def _over(cls, storage: _Storage, length: int) -> PrefixKey:
+    def _over(cls, storage: _Storage, length: int, origin: tuple[dict[str, object], int] | None) -> PrefixKey:
         key = object.__new__(cls)
-        key._storage, key._tokens, key.memo = storage, storage.shown[:length], {}
+        key._storage, key._tokens, key.memo, key.origin = storage, storage.shown[:length], {}, origin
         return key
 
     @property
@@ -67,7 +69,7 @@ class PrefixKey:
         if not storage.append(length, new):
             storage = _Storage(2 * (length + len(new)))
             storage.append(0, np.concatenate((self._tokens, new)))
-        return self._over(storage, length + len(new))
+        return self._over(storage, length + len(new), (self.memo, length))
 
     def __len__(self) -> int:
         return len(self._tokens)
@@ -78,7 +80,7 @@ class PrefixKey:
         start, stop, step = index.indices(len(self))
         if start != 0 or step != 1:
             raise ValueError("a slice of a PrefixKey must be a prefix: key[:n]")
-        return self._over(self._storage, stop)
+        return self._over(self._storage, stop, (self.memo, stop))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PrefixKey):

@@ -15,7 +15,7 @@ use super::exclusive::{Detached, Exclusive};
 use super::keys::Tokens;
 use super::objects::{tuple, tuple_of};
 use super::shared::shared;
-use crate::core::{Failure, Handle, Key, Namespace, Request, Tree};
+use crate::core::{Failure, GROUP, Handle, Key, Namespace, Request, Tree};
 
 /// How long a batch stays detached before it looks for signals (and lets a fork go on).
 const DETACHED: Duration = Duration::from_millis(20);
@@ -59,10 +59,12 @@ impl Batch {
     }
 
     pub fn match_all(&self, py: Python<'_>, cache: &Exclusive) -> PyResult<Vec<Handle>> {
-        self.run(py, cache, |tree, request| {
+        let handles = self.run(py, cache, |tree, request| {
             let mut found = Handle::nowhere();
             tree.match_prefix(request, &mut found).map(|()| found)
-        })
+        })?;
+        self.keys.iter().zip(&handles).for_each(|(key, handle)| key.remember(cache.id(), handle));
+        Ok(handles)
     }
 
     pub fn peek_all(&self, py: Python<'_>, cache: &Exclusive) -> PyResult<Vec<i64>> {
@@ -75,30 +77,34 @@ impl Batch {
         cache: &Exclusive,
         look_up: impl Fn(&Tree, Request) -> Result<T, Failure> + Sync,
     ) -> PyResult<Vec<T>> {
-        let mut keys: Vec<Key> = Vec::new();
+        let mut keys: Vec<(Key, Option<Handle>)> = Vec::new();
         keys.try_reserve_exact(self.len()).map_err(|error| no_memory(error.into()))?;
-        keys.extend(self.keys.iter().map(Tokens::key));
+        keys.extend(self.keys.iter().map(|key| (key.key(), key.recall(cache.id()))));
         let mut results = Vec::new();
         results.try_reserve_exact(self.len()).map_err(|error| no_memory(error.into()))?;
         let (namespaces, keys) = (&self.namespaces, &keys);
+        let request = |index: usize| {
+            let (key, known) = &keys[index];
+            Request { key: *key, namespace: namespaces.get(index), start: None, known: known.as_ref() }
+        };
         while results.len() < keys.len() {
             let stretch = |cache: &Detached| {
                 let begun = Instant::now();
                 while results.len() < keys.len() && begun.elapsed() < DETACHED {
                     let full = cache.read(|tree| {
                         let (mut left_keys, mut left_tokens) = (STRETCH_KEYS, STRETCH_TOKENS);
-                        while let Some(&key) = keys.get(results.len())
-                            && left_keys > 0
-                            && left_tokens > 0
-                        {
-                            let request =
-                                Request { key, namespace: namespaces.get(results.len()), start: None };
+                        while results.len() < keys.len() && left_keys > 0 && left_tokens > 0 {
+                            if left_keys % GROUP == 0 {
+                                let next = results.len()..keys.len().min(results.len() + GROUP);
+                                tree.prefetch(next.map(request));
+                            }
+                            let request = request(results.len());
                             match look_up(tree, request) {
                                 Ok(result) => results.push(result),
                                 Err(refusal) => return Err(refusal),
                             }
                             left_keys -= 1;
-                            left_tokens = left_tokens.saturating_sub(key.len());
+                            left_tokens = left_tokens.saturating_sub(request.key.len());
                         }
                         Ok(())
                     })?;

@@ -140,10 +140,15 @@ impl RadixCache {
         let call = || {
             let name = extra_key.map(namespace).transpose()?;
             let start = start_of(slf, start)?;
-            let request = Request { key: tokens.key(), namespace: name.as_ref(), start };
+            let tree = &slf.get().tree;
+            let known = if start.is_none() { tokens.recall(tree.id()) } else { None };
+            let request = Request { key: tokens.key(), namespace: name.as_ref(), start, known: known.as_ref() };
             let mut result = MatchResult::begin(slf, request.start_depth())?;
-            let outcome = slf.get().tree.match_prefix(slf.py(), request, result.handle())?;
+            let outcome = tree.match_prefix(slf.py(), request, result.handle())?;
             outcome.map_err(|refusal| failure(slf.py(), refusal))?;
+            if start.is_none() {
+                tokens.remember(tree.id(), result.handle());
+            }
             Ok(result.end())
         };
         call().map_err(|error| tokens.outside().unwrap_or(error))
@@ -176,7 +181,8 @@ impl RadixCache {
         let call = || {
             let name = extra_key.map(namespace).transpose()?;
             let start = start_of(slf, start)?;
-            let request = Request { key: tokens.key(), namespace: name.as_ref(), start };
+            let known = if start.is_none() { tokens.recall(slf.get().tree.id()) } else { None };
+            let request = Request { key: tokens.key(), namespace: name.as_ref(), start, known: known.as_ref() };
             slf.get().tree.read(py, |tree| tree.peek_prefix(request))?.map_err(|refusal| failure(py, refusal))
         };
         call().map_err(|error| tokens.outside().unwrap_or(error))
@@ -229,12 +235,19 @@ impl RadixCache {
             let priority = priority.or(0, |value| int64(value, "priority"))?;
             let inserted_len = inserted_len.or(0, |value| length(value, "inserted_len"))?;
             let start = start_of(slf, start)?;
+            let tree = &slf.get().tree;
+            let known = if start.is_none() { tokens.recall(tree.id()) } else { None };
             let result = InsertResult::begin(slf)?;
             loop {
-                let request = Request { key: tokens.key(), namespace: name.as_ref(), start };
+                let request = Request { key: tokens.key(), namespace: name.as_ref(), start, known: known.as_ref() };
                 let insertion = Insertion { request, slots: slots.slots(), priority, inserted_len };
-                match slf.get().tree.write(py, |tree| tree.insert(&insertion))? {
-                    Ok(inserted) => return Ok(result.end(inserted)),
+                match tree.write(py, |tree| tree.insert(&insertion))? {
+                    Ok(inserted) => {
+                        if start.is_none() {
+                            tokens.remember(tree.id(), &inserted.handle);
+                        }
+                        return Ok(result.end(inserted));
+                    }
                     Err(Failure::Raced) => tokens.as_mut().copy()?,
                     Err(refusal) => return Err(failure(py, refusal)),
                 }

@@ -47,9 +47,7 @@ pub fn failure(py: Python<'_>, failure: Failure) -> PyErr {
         Failure::NotLocked => PyValueError::new_err("no lock of this node's page is left to take back"),
         Failure::TooManyLocks => PyValueError::new_err("this node's page has as many locks as can be counted"),
         // The caller of a look-up says it in the words of the key; this is for a key that was changed meanwhile.
-        Failure::Outside { position } => {
-            PyValueError::new_err(format!("token {position} is outside 0 … 4294967295"))
-        }
+        Failure::Outside { position } => PyValueError::new_err(format!("token {position} is outside 0 … 4294967295")),
         Failure::Raced => unreachable!("whoever finds a key changed copies it"),
         Failure::LogFull => unreachable!("whoever finds the touch log full drains it"),
         Failure::NoMemory => no_memory(NoMemory),

@@ -9,7 +9,7 @@
 
 use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{PoisonError, RwLock, TryLockError};
 
 use pyo3::prelude::*;
@@ -26,6 +26,8 @@ pub struct Exclusive {
     /// Threads that work on this tree, or wait for it, without the GIL.
     detached: AtomicUsize,
     poisoned: AtomicBool,
+    /// Of this cache alone.
+    id: u64,
 }
 
 // SAFETY: the tree is touched under the lock, or with the GIL held while nobody is counted in `detached`; since nobody
@@ -34,12 +36,18 @@ unsafe impl Sync for Exclusive {}
 
 impl Exclusive {
     pub fn new(config: Config) -> Self {
+        static MADE: AtomicU64 = AtomicU64::new(0);
         Self {
             tree: UnsafeCell::new(Tree::new(config)),
             lock: RwLock::new(()),
             detached: AtomicUsize::new(0),
             poisoned: AtomicBool::new(false),
+            id: MADE.fetch_add(1, Ordering::Relaxed),
         }
+    }
+
+    pub const fn id(&self) -> u64 {
+        self.id
     }
 
     fn is_alone(&self) -> bool {

@@ -13,9 +13,10 @@ use pyo3::types::{PyBool, PyInt, PyList, PyTuple, PyType};
 use super::buffer::{Buffer, Elements};
 use super::digits;
 use super::errors::no_memory;
+use super::memo::Memo;
 use super::objects::tuple_of;
 use super::shared::shared;
-use crate::core::Key;
+use crate::core::{Handle, Key};
 
 /// What the numbers are in the caller's words: ("key", "token") or ("values", "value").
 pub struct Role {
@@ -96,6 +97,8 @@ pub struct Numbers<T: Number> {
     buffer: Buffer,
     copy: Vec<T>,
     place: Place,
+    /// Of a `PrefixKey`; keeps its elements.
+    memo: Option<Py<Memo>>,
 }
 
 enum Place {
@@ -112,11 +115,12 @@ pub type Values = Numbers<i64>;
 
 impl<T: Number> Numbers<T> {
     pub const fn empty() -> Self {
-        Self { buffer: Buffer::empty(), copy: Vec::new(), place: Place::Copy }
+        Self { buffer: Buffer::empty(), copy: Vec::new(), place: Place::Copy, memo: None }
     }
 
+    #[inline(always)]
     fn parts(self: Pin<&mut Self>) -> (Pin<&mut Buffer>, &mut Vec<T>, &mut Place) {
-        // SAFETY: only the buffer is pinned with the whole; nothing moves it, and `drop` does not either.
+        // SAFETY: of these only the buffer is pinned with the whole; nothing moves it, and `drop` does not either.
         unsafe {
             let this = self.get_unchecked_mut();
             (Pin::new_unchecked(&mut this.buffer), &mut this.copy, &mut this.place)
@@ -141,8 +145,39 @@ impl Tokens {
     }
 
     /// `triradix.keys.as_tokens`, but that a number out of range may be left to the tree to find.
-    pub fn read(self: Pin<&mut Self>, source: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.read_as(source, &KEY)
+    pub fn read(mut self: Pin<&mut Self>, source: &Bound<'_, PyAny>) -> PyResult<()> {
+        if !is_prefix_key(source)? {
+            return self.read_as(source, &KEY);
+        }
+        let memo = match Memo::of(source)? {
+            Some(memo) => memo,
+            None => {
+                let tokens = prefix_key_tokens(source)?;
+                self.as_mut().read_as(&tokens, &KEY)?;
+                match self.place {
+                    Place::Same(elements) => Memo::make(source, &tokens, elements)?,
+                    // An empty key.
+                    _ => return Ok(()),
+                }
+            }
+        };
+        // SAFETY: neither of the two is pinned.
+        let this = unsafe { self.get_unchecked_mut() };
+        this.place = Place::Same(memo.get().elements());
+        this.memo = Some(memo.unbind());
+        Ok(())
+    }
+
+    /// The page of that cache where a `PrefixKey` was found last.
+    pub fn recall(&self, cache: u64) -> Option<Handle> {
+        self.memo.as_ref()?.get().recall(cache)
+    }
+
+    /// Where it was found now.
+    pub fn remember(&self, cache: u64, handle: &Handle) {
+        if let Some(memo) = &self.memo {
+            memo.get().remember(cache, handle);
+        }
     }
 
     /// The error of the first number that is no token, if there is one: errors of a key come before all others.
@@ -190,8 +225,6 @@ impl Values {
             list.len()
         } else if let Ok(tuple) = source.cast::<PyTuple>() {
             tuple.len()
-        } else if let Some(key) = prefix_key_tokens(source)? {
-            key.len()?
         } else {
             match source.len() {
                 Err(error) if error.is_instance_of::<PyTypeError>(source.py()) => {
@@ -203,7 +236,11 @@ impl Values {
         if count != tokens {
             return Err(refused(count));
         }
-        self.as_mut().read_as(source, &VALUES)?;
+        if is_prefix_key(source)? {
+            self.as_mut().read_as(&prefix_key_tokens(source)?, &VALUES)?;
+        } else {
+            self.as_mut().read_as(source, &VALUES)?;
+        }
         let count = self.slots().len();
         if count == tokens { Ok(()) } else { Err(refused(count)) }
     }
@@ -223,8 +260,7 @@ impl<T: Number> Numbers<T> {
                 read_any(tuple, role, copy)?;
             }
         } else {
-            let tokens = prefix_key_tokens(source)?;
-            let shape = buffer.take(tokens.as_ref().unwrap_or(source), role)?;
+            let shape = buffer.take(source, role)?;
             *place = match shape.in_place() {
                 Some(elements) if elements.size == size_of::<T>() && elements.signed == T::SIGNED => {
                     Place::Same(elements)
@@ -256,14 +292,15 @@ fn take_scratch<T: Number>() -> Vec<T> {
     T::with_scratch(std::mem::take)
 }
 
-fn prefix_key_tokens<'py>(source: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let py = source.py();
-    let class = shared(py)?.prefix_key.bind(py);
+#[inline]
+fn is_prefix_key(source: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let class = shared(source.py())?.prefix_key.as_ptr();
     // SAFETY: both are live objects, and the class is one.
-    if unsafe { ffi::PyObject_TypeCheck(source.as_ptr(), class.as_ptr().cast()) } != 0 {
-        return Ok(Some(source.getattr(pyo3::intern!(py, "_tokens"))?));
-    }
-    Ok(None)
+    Ok(unsafe { ffi::PyObject_TypeCheck(source.as_ptr(), class.cast()) } != 0)
+}
+
+fn prefix_key_tokens<'py>(key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    key.getattr(pyo3::intern!(key.py(), "_tokens"))
 }
 
 enum Items<'a, 'py> {

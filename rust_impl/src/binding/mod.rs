@@ -12,6 +12,7 @@ mod events;
 mod exclusive;
 mod fork;
 mod keys;
+mod memo;
 mod nodes;
 mod objects;
 mod results;

@@ -2,9 +2,9 @@
 
 use std::ffi::CStr;
 
+use pyo3::PyClass;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::PyClass;
 use pyo3::pyclass::boolean_struct::True;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 

@@ -49,7 +49,10 @@ impl Tree {
                 );
             }
             let expected = if self.details[id].locked_children > 0 { run.end() } else { self.deepest_lock(id) };
-            ensure!(run.is_root() || self.locked_end(id) == expected, "run {id}: its locked pages do not follow from locks");
+            ensure!(
+                run.is_root() || self.locked_end(id) == expected,
+                "run {id}: its locked pages do not follow from locks"
+            );
         }
         ensure!(tally.units == self.total_units, "total_size is {}, but {} are cached", self.total_units, tally.units);
         ensure!(tally.protected == self.protected_units, "protected_size is wrong: {}", self.protected_units);
@@ -121,7 +124,10 @@ impl Tree {
         };
         ensure!(parent.end() == run.start(), "run {id}: does not begin where its parent ends");
         ensure!((run.start()..=run.end()).contains(&self.locked_end(id)), "run {id}: locked_end lies outside");
-        ensure!((self.locked_end(id) - run.start()).is_multiple_of(page), "run {id}: locked_end is not the end of a page");
+        ensure!(
+            (self.locked_end(id) - run.start()).is_multiple_of(page),
+            "run {id}: locked_end is not the end of a page"
+        );
         let tokens = self.tokens(id);
         if self.config.bigram && !parent.is_root() {
             let above = self.tokens(run.parent);

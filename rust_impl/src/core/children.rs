@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, Hasher};
 
 use super::key::Key;
 use super::tree::Tree;
-use super::NoMemory;
+use super::{NoMemory, prefetch};
 
 /// Open addressing, linear probing: hash (upper half) and run of each entry in one word, so that a look-up reads one
 /// cache line in most cases.
@@ -137,8 +137,8 @@ impl ChildTable {
     /// Asks for the line where that hash stands.
     #[inline]
     pub fn prefetch(&self, hash: u32) {
-        if let Some(entry) = self.entries.get(hash as usize & self.entries.len().wrapping_sub(1)) {
-            super::prefetch::line(entry);
+        if !self.entries.is_empty() {
+            prefetch::line(&raw const self.entries[self.home(hash)]);
         }
     }
 }
@@ -208,4 +208,3 @@ impl Tree {
         if self.runs[id].children == 1 { Some(self.details[id].child_xor) } else { None }
     }
 }
-

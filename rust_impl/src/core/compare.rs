@@ -105,7 +105,10 @@ mod x86 {
             }
             while at < count {
                 let lanes = u16::MAX >> (16 - (count - at).min(16));
-                let (x, y) = (_mm512_maskz_loadu_epi32(lanes, a.add(at).cast()), _mm512_maskz_loadu_epi32(lanes, b.add(at).cast()));
+                let (x, y) = (
+                    _mm512_maskz_loadu_epi32(lanes, a.add(at).cast()),
+                    _mm512_maskz_loadu_epi32(lanes, b.add(at).cast()),
+                );
                 let differing = _mm512_cmpneq_epi32_mask(x, y);
                 if differing != 0 {
                     return at + differing.trailing_zeros() as usize;

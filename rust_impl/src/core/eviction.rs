@@ -115,7 +115,7 @@ impl Tree {
             let Some(space) = next_space(self) else { break };
             let Some((_, run)) = self.first_candidate(space) else { break };
             // Who is likely to be next, since it is cold.
-            if let Some(next) = self.candidate_after(run) {
+            if let [_, Some(next)] = self.neighbours(run) {
                 self.prefetch_slots(next);
             }
             self.evict_tail(run, wanted - slots.len(), &mut slots, &mut hashes);

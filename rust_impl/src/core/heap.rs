@@ -30,7 +30,11 @@ impl Heap {
 
     #[inline]
     pub fn reserve(&mut self, more: usize) -> Result<(), NoMemory> {
-        if more <= self.entries.capacity() - self.entries.len() { Ok(()) } else { Ok(self.entries.try_reserve(more)?) }
+        if more <= self.entries.capacity() - self.entries.len() {
+            Ok(())
+        } else {
+            Ok(self.entries.try_reserve(more)?)
+        }
     }
 
     pub fn bytes(&self) -> usize {

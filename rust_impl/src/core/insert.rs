@@ -38,7 +38,7 @@ impl Tree {
         // Depths are kept in 32 bits.
         let end = base.checked_add(units).filter(|&end| end < u32::MAX as usize).ok_or(Failure::NoMemory)?;
         let origin = self.origin(request)?;
-        let at = origin.map(|(run, depth)| self.walk(run, depth, request.key, units));
+        let at = origin.map(|origin| self.walk_on(origin, request, units));
         let prefix_len = at.map_or(0, |(_, depth)| depth);
         request.refuse_outside(prefix_len.saturating_sub(base))?;
 

@@ -61,7 +61,9 @@ impl Tree {
         while count + 1 < usize::from(self.details[id].chain).min(uppers.len()) {
             let upper = self.runs[run].parent;
             marks += usize::from(self.details[upper].mark_count);
-            if self.runs[upper].is_root() || self.only_child(upper) != Some(run) || marks > self.config.limits.merged_marks
+            if self.runs[upper].is_root()
+                || self.only_child(upper) != Some(run)
+                || marks > self.config.limits.merged_marks
             {
                 break;
             }

@@ -38,6 +38,7 @@ pub use eviction::Evicted;
 pub use hashing::Digest;
 pub use insert::{Inserted, Insertion};
 pub use key::Key;
+pub use prefetch::GROUP;
 pub use spaces::Namespace;
 pub use tree::{Stats, Tree};
 pub use walk::Request;

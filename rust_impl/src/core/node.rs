@@ -68,15 +68,7 @@ impl Run {
 
 impl Default for Run {
     fn default() -> Self {
-        Self {
-            tokens: TokenStart::default(),
-            len: 0,
-            start: 0,
-            parent: NIL,
-            space: NIL,
-            marks: NIL,
-            children: 0,
-        }
+        Self { tokens: TokenStart::default(), len: 0, start: 0, parent: NIL, space: NIL, marks: NIL, children: 0 }
     }
 }
 

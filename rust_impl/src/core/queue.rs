@@ -75,10 +75,13 @@ impl Tree {
         }
     }
 
-    /// The one that stands behind it in the list, who may be next.
-    pub fn candidate_after(&self, run: u32) -> Option<u32> {
-        let detail = &self.details[run];
-        (detail.before < IN_HEAP || detail.before == NIL).then_some(detail.after).filter(|&after| after != NIL)
+    /// Those that stand before and behind it in the list.
+    pub fn neighbours(&self, run: u32) -> [Option<u32>; 2] {
+        let Detail { before, after, .. } = self.details[run];
+        match before {
+            OUTSIDE | IN_HEAP => [None, None],
+            _ => [before, after].map(|neighbour| Some(neighbour).filter(|&run| run != NIL)),
+        }
     }
 
     pub fn is_queued(&self, run: u32) -> bool {

@@ -12,6 +12,9 @@ use super::{Failure, NIL, NoMemory};
 
 const CAPACITY: usize = 64;
 
+/// Notes that are written without looking ahead.
+const FEW: usize = 8;
+
 /// A match: the page where it ended (run NIL: a root, or nothing to write), the units given and those found.
 #[derive(Clone, Copy)]
 pub struct Touch {
@@ -98,6 +101,10 @@ impl Tree {
     fn drain(&mut self) -> Result<(), NoMemory> {
         let count = self.touches.len();
         self.reserve(count)?;
+        if count > FEW {
+            let touched = self.touches.notes[..count].iter().map(|note| note.run.load(Ordering::Relaxed));
+            self.prefetch_candidates(touched.filter(|&run| run != NIL));
+        }
         let mut pruned = [NIL; CAPACITY];
         for (place, pruned) in pruned.iter_mut().enumerate().take(count) {
             let note = &mut self.touches.notes[place];

@@ -1,8 +1,8 @@
 //! The whole tree and what it counts.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::ops::AddAssign;
+use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;

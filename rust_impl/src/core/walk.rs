@@ -17,6 +17,8 @@ pub struct Request<'a> {
     /// None: left out, which is the default namespace, or that of `start`.
     pub namespace: Option<&'a Option<Arc<Namespace>>>,
     pub start: Option<&'a Handle>,
+    /// A page that this whole key (there is no start) is known to begin with, if it still exists.
+    pub known: Option<&'a Handle>,
 }
 
 impl Request<'_> {
@@ -73,10 +75,22 @@ impl Tree {
             request.refuse_outside(0)?;
             return Ok((None, Touch { run: NIL, depth: 0, given, hit: 0 }));
         };
-        let (run, depth) = self.walk(run, depth, request.key, given);
+        let (run, depth) = self.walk_on((run, depth), request, given);
         request.refuse_outside(depth - base)?;
         let touched = if self.runs[run].has_pages() && self.config.policy.ranks_by_last() { run } else { NIL };
         Ok((Some((run, depth)), Touch { run: touched, depth, given, hit: depth - base }))
+    }
+
+    /// The walk of a request from its origin on, or from the page that its key is known to begin with.
+    #[inline]
+    pub fn walk_on(&self, (run, depth): (u32, usize), request: Request, units: usize) -> (u32, usize) {
+        let usable = |known: &&Handle| known.depth() <= units && known.namespace() == request.space_name();
+        if let Some(known) = request.known.filter(usable)
+            && let Ok(Some((run, depth))) = self.locate(known)
+        {
+            return self.walk(run, depth, request.key.from(depth), units - depth);
+        }
+        self.walk(run, depth, request.key, units)
     }
 
     #[inline]
@@ -87,11 +101,20 @@ impl Tree {
         }
     }
 
+    /// Goes ahead for a few look-ups that are to come.
+    pub fn prefetch<'a>(&self, requests: impl Iterator<Item = Request<'a>>) {
+        let roots = requests.filter(|request| request.start.is_none() && request.known.is_none());
+        self.prefetch_walks(roots.filter_map(|request| {
+            let space = self.space(request.space_name())?;
+            Some((self.spaces[space].root, request.key))
+        }));
+    }
+
     /// The length that `match_prefix` would find, in units from the root.
     pub fn peek_prefix(&self, request: Request) -> Result<usize, Failure> {
         let base = request.start_depth();
         let aligned = self.config.aligned_units(request.key.len());
-        let depth = self.origin(request)?.map_or(base, |(run, depth)| self.walk(run, depth, request.key, aligned).1);
+        let depth = self.origin(request)?.map_or(base, |origin| self.walk_on(origin, request, aligned).1);
         request.refuse_outside(depth - base)?;
         Ok(depth)
     }

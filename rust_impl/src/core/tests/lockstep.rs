@@ -43,6 +43,8 @@ pub struct Lockstep {
     epoch: usize,
     slot: i64,
     events: Vec<Event>,
+    /// Keys without a start that were found at that page.
+    found: Vec<(usize, Vec<u32>, Handle)>,
 }
 
 fn namespace(space: usize) -> Option<Arc<Namespace>> {
@@ -64,6 +66,7 @@ impl Lockstep {
             epoch: 0,
             slot: 0,
             events: Vec::new(),
+            found: Vec::new(),
         }
     }
 
@@ -154,11 +157,22 @@ impl Lockstep {
     }
 
     fn look_up(&mut self) {
-        let (space, start, tokens) = self.request();
+        let (mut space, mut start, mut tokens) = self.request();
+        let mut known = None;
+        if !self.found.is_empty() && self.random.below(3) == 0 {
+            // One that was found before, with something more behind it.
+            let chosen = self.random.below(self.found.len());
+            let (there, before, handle) = self.found[chosen].clone();
+            let more = self.random.below(4 * self.config.page_size);
+            tokens = before;
+            tokens.extend((0..more).map(|_| self.random.below(3) as u32));
+            (space, start, known) = (there, None, Some(handle));
+        }
         let name = namespace(space);
         let wide: Vec<i64> = tokens.iter().map(|&token| i64::from(token)).collect();
         let key = if self.random.below(2) == 0 { Key::Narrow(&tokens) } else { Key::Wide(&wide) };
-        let request = Request { key, namespace: Some(&name), start: start.as_ref().map(|s| &s.handle) };
+        let request =
+            Request { key, namespace: Some(&name), start: start.as_ref().map(|s| &s.handle), known: known.as_ref() };
         let refusal = self.refusal(&start, &tokens);
         let at = start.as_ref().and_then(|start| start.page);
         if self.random.below(3) == 0 {
@@ -178,6 +192,10 @@ impl Lockstep {
         if result.is_ok() {
             let page = self.model.match_prefix(space, at, &tokens);
             assert_eq!(handle.depth(), self.model.depth(page));
+            if start.is_none() && !handle.is_root() {
+                self.found.truncate(50);
+                self.found.insert(0, (space, tokens, handle.clone()));
+            }
             self.note(handle, space, page);
         }
     }
@@ -194,7 +212,7 @@ impl Lockstep {
         let given = if start.is_some() && self.random.below(2) == 0 { None } else { Some(&name) };
         let wide: Vec<i64> = tokens.iter().map(|&token| i64::from(token)).collect();
         let key = if self.random.below(2) == 0 { Key::Narrow(&tokens) } else { Key::Wide(&wide) };
-        let request = Request { key, namespace: given, start: start.as_ref().map(|s| &s.handle) };
+        let request = Request { key, namespace: given, start: start.as_ref().map(|s| &s.handle), known: None };
         let result = self.tree.insert(&Insertion { request, slots: &slots, priority, inserted_len });
         let refusal = self.refusal(&start, &tokens);
         assert_eq!(result.as_ref().err(), refusal.as_ref());

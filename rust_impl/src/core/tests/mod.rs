@@ -56,7 +56,8 @@ fn reads_do_not_bloat() {
     let mut tree = Tree::new(config);
     let tokens: Vec<u32> = (0..2_000).collect();
     let slots: Vec<i64> = (0..2_000).collect();
-    let request = |length: usize| Request { key: Key::Narrow(&tokens[..length]), namespace: None, start: None };
+    let request =
+        |length: usize| Request { key: Key::Narrow(&tokens[..length]), namespace: None, start: None, known: None };
     tree.insert(&Insertion { request: request(2_000), slots: &slots, priority: 0, inserted_len: 0 }).unwrap();
     let fresh = tree.stats();
     let read = |tree: &mut Tree, length: usize| {
@@ -99,7 +100,7 @@ fn compares_to_the_position() {
 fn refuses_what_is_no_token() {
     let mut tree = Tree::new(config(0));
     fn request(key: &[i64]) -> Request<'_> {
-        Request { key: Key::Wide(key), namespace: None, start: None }
+        Request { key: Key::Wide(key), namespace: None, start: None, known: None }
     }
     fn insertion(key: &[i64]) -> Insertion<'_> {
         Insertion { request: request(key), slots: &[0, 1, 2], priority: 0, inserted_len: 0 }
