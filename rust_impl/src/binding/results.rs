@@ -1,15 +1,16 @@
 //! What the operations return. Light classes: nodes and arrays are made when they are asked for.
 
 use std::cell::UnsafeCell;
-use std::sync::{Mutex, PoisonError};
+use std::mem::MaybeUninit;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyTuple};
 
-use super::arrays::{Slots, filled, read_only};
+use super::arrays::{Slots, copy, filled, read_only};
 use super::cache::RadixCache;
+use super::exclusive::Exclusive;
 use super::errors::{broken, failure, not_copied};
 use super::nodes::Node;
 use super::objects::{holds_only, new_in_place, text, tuple};
@@ -43,16 +44,29 @@ impl<T> Late<T> {
     }
 }
 
+/// What was made before, or is made now. (Of two threads that make it at the same time one throws its own away; nobody
+/// waits, since making it may let go of the GIL.)
+fn once<T>(py: Python<'_>, cell: &OnceLock<Py<T>>, make: impl FnOnce() -> PyResult<Py<T>>) -> PyResult<Py<T>> {
+    if let Some(made) = cell.get() {
+        return Ok(made.clone_ref(py));
+    }
+    let made = make()?;
+    match cell.set(made.clone_ref(py)) {
+        Ok(()) => Ok(made),
+        Err(_) => Ok(cell.get().map_or(made, |first| first.clone_ref(py))),
+    }
+}
+
 /// Found or inserted: the cache, where the call ended, and the node once it was asked for.
 struct End {
     cache: Py<RadixCache>,
     handle: Late<Handle>,
-    node: PyOnceLock<Py<Node>>,
+    node: OnceLock<Py<Node>>,
 }
 
 impl End {
     fn new(cache: &Bound<'_, RadixCache>) -> Self {
-        Self { cache: cache.clone().unbind(), handle: Late::new(Handle::nowhere()), node: PyOnceLock::new() }
+        Self { cache: cache.clone().unbind(), handle: Late::new(Handle::nowhere()), node: OnceLock::new() }
     }
 
     fn handle(&self) -> &Handle {
@@ -61,7 +75,7 @@ impl End {
 
     fn node(&self, py: Python<'_>) -> PyResult<Py<Node>> {
         let make = || Py::new(py, Node { cache: self.cache.clone_ref(py), handle: self.handle().clone() });
-        Ok(self.node.get_or_try_init(py, make)?.clone_ref(py))
+        once(py, &self.node, make)
     }
 }
 
@@ -78,12 +92,12 @@ pub fn refuse_other_layouts(py: Python<'_>) -> PyResult<()> {
 pub struct MatchResult {
     end: End,
     start: usize,
-    indices: PyOnceLock<Py<Slots>>,
+    indices: OnceLock<Py<Slots>>,
 }
 
 impl MatchResult {
     pub fn begin(cache: &Bound<'_, RadixCache>, start: usize) -> PyResult<Begun<Py<Self>>> {
-        let result = Self { end: End::new(cache), start, indices: PyOnceLock::new() };
+        let result = Self { end: End::new(cache), start, indices: OnceLock::new() };
         // SAFETY: the module does not load unless `holds_only` is true for this class.
         Ok(Begun(unsafe { new_in_place(cache.py(), result)? }))
     }
@@ -118,8 +132,11 @@ impl MatchResult {
     /// The slots of this key's matched units, read-only. Made on first use.
     #[getter]
     fn indices(&self, py: Python<'_>) -> PyResult<Py<Slots>> {
-        let make = || path_slots(self.end.cache.bind(py), self.end.handle(), self.start).and_then(read_only);
-        Ok(self.indices.get_or_try_init(py, make)?.clone_ref(py))
+        let make = || {
+            let (handle, tree) = (self.end.handle(), &self.end.cache.get().tree);
+            read_only(py, handle.depth() - self.start, |slots| gather(py, tree, handle, self.start, slots))
+        };
+        once(py, &self.indices, make)
     }
 
     fn __repr__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
@@ -140,10 +157,10 @@ impl MatchResult {
 pub struct BatchMatchResult {
     cache: Py<RadixCache>,
     handles: Late<Vec<Handle>>,
-    lengths: PyOnceLock<Py<Slots>>,
-    offsets: PyOnceLock<Py<Slots>>,
-    nodes: PyOnceLock<Py<PyTuple>>,
-    indices: PyOnceLock<Py<Slots>>,
+    lengths: OnceLock<Py<Slots>>,
+    offsets: OnceLock<Py<Slots>>,
+    nodes: OnceLock<Py<PyTuple>>,
+    indices: OnceLock<Py<Slots>>,
 }
 
 impl Begun<Py<BatchMatchResult>> {
@@ -159,10 +176,10 @@ impl BatchMatchResult {
         let result = Self {
             cache: cache.clone().unbind(),
             handles: Late::new(Vec::new()),
-            lengths: PyOnceLock::new(),
-            offsets: PyOnceLock::new(),
-            nodes: PyOnceLock::new(),
-            indices: PyOnceLock::new(),
+            lengths: OnceLock::new(),
+            offsets: OnceLock::new(),
+            nodes: OnceLock::new(),
+            indices: OnceLock::new(),
         };
         Ok(Begun(Py::new(cache.py(), result)?))
     }
@@ -187,8 +204,8 @@ impl BatchMatchResult {
     /// Units matched, of each key; read-only.
     #[getter]
     fn lengths(&self, py: Python<'_>) -> PyResult<Py<Slots>> {
-        let make = || collected(py, self.handles().len(), self.depths()).and_then(read_only);
-        Ok(self.lengths.get_or_try_init(py, make)?.clone_ref(py))
+        let make = || collected(py, self.handles().len(), self.depths());
+        once(py, &self.lengths, make)
     }
 
     /// The deepest matched page of each key.
@@ -201,7 +218,7 @@ impl BatchMatchResult {
             };
             Ok::<_, PyErr>(tuple(py, self.handles().iter().map(node))?.unbind())
         };
-        Ok(self.nodes.get_or_try_init(py, make)?.clone_ref(py))
+        once(py, &self.nodes, make)
     }
 
     /// The slots of all keys one after the other, read-only. Made on first use.
@@ -209,7 +226,7 @@ impl BatchMatchResult {
     fn indices(&self, py: Python<'_>) -> PyResult<Py<Slots>> {
         let make = || {
             let (tree, handles) = (&self.cache.get().tree, self.handles());
-            let gather = |mut slots: &mut [i64]| {
+            let gather = |mut slots: &mut [MaybeUninit<i64>]| {
                 // In one piece, so that either all nodes are alive or it fails.
                 let gathered = tree.detach(py, |tree| {
                     tree.read(|tree| {
@@ -222,9 +239,9 @@ impl BatchMatchResult {
                 });
                 gathered.map_err(|fault| broken(py, fault))?.map_err(|refusal| failure(py, refusal))
             };
-            filled(py, self.depths().sum(), gather).and_then(read_only)
+            read_only(py, self.depths().sum(), gather)
         };
-        Ok(self.indices.get_or_try_init(py, make)?.clone_ref(py))
+        once(py, &self.indices, make)
     }
 
     /// Where each key's slots begin in `indices`, and the end of the last; read-only.
@@ -237,9 +254,9 @@ impl BatchMatchResult {
                 Some(*end)
             });
             let offsets = std::iter::once(0).chain(ends);
-            collected(py, self.handles().len() + 1, offsets).and_then(read_only)
+            collected(py, self.handles().len() + 1, offsets)
         };
-        Ok(self.offsets.get_or_try_init(py, make)?.clone_ref(py))
+        once(py, &self.offsets, make)
     }
 
     fn __repr__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
@@ -321,12 +338,12 @@ pub struct EvictResult {
     num_tokens: Late<usize>,
     /// Until they are in the array.
     slots: Mutex<Vec<i64>>,
-    indices: PyOnceLock<Py<Slots>>,
+    indices: OnceLock<Py<Slots>>,
 }
 
 impl EvictResult {
     pub fn begin(py: Python<'_>) -> PyResult<Begun<Py<Self>>> {
-        let result = Self { num_tokens: Late::new(0), slots: Mutex::new(Vec::new()), indices: PyOnceLock::new() };
+        let result = Self { num_tokens: Late::new(0), slots: Mutex::new(Vec::new()), indices: OnceLock::new() };
         Ok(Begun(Py::new(py, result)?))
     }
 }
@@ -352,21 +369,23 @@ impl EvictResult {
     /// Their slots: page by page in the order of eviction, in token order within a page. Made on first use.
     #[getter]
     fn indices(&self, py: Python<'_>) -> PyResult<Py<Slots>> {
-        if let Some(made) = self.indices.get(py) {
+        if let Some(made) = self.indices.get() {
             return Ok(made.clone_ref(py));
         }
         let make = || {
-            let fill = |elements: &mut [i64]| {
+            let fill = |elements: &mut [MaybeUninit<i64>]| {
                 let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
-                // Without slots another thread has made the array meanwhile, and this one is dropped.
                 if slots.len() == elements.len() {
-                    elements.copy_from_slice(&slots);
+                    copy(&slots, elements);
+                } else {
+                    // Another thread has made the array meanwhile, and this one is dropped.
+                    elements.fill(MaybeUninit::new(0));
                 }
                 Ok(())
             };
             Ok::<_, PyErr>(filled(py, self.num_tokens(), fill)?.unbind())
         };
-        let made = self.indices.get_or_try_init(py, make)?.clone_ref(py);
+        let made = once(py, &self.indices, make)?;
         *self.slots.lock().unwrap_or_else(PoisonError::into_inner) = Vec::new();
         Ok(made)
     }
@@ -387,15 +406,26 @@ impl EvictResult {
 /// The slots of a path from unit `from` on.
 pub fn path_slots<'py>(cache: &Bound<'py, RadixCache>, handle: &Handle, from: usize) -> PyResult<Bound<'py, Slots>> {
     let py = cache.py();
-    filled(py, handle.depth().saturating_sub(from), |slots| {
-        let gathered = cache.get().tree.read(py, |tree| tree.path_indices(handle, from, slots))?;
-        gathered.map_err(|refusal| failure(py, refusal))
-    })
+    filled(py, handle.depth().saturating_sub(from), |slots| gather(py, &cache.get().tree, handle, from, slots))
 }
 
-fn collected<'py>(py: Python<'py>, count: usize, numbers: impl Iterator<Item = usize>) -> PyResult<Bound<'py, Slots>> {
-    filled(py, count, |elements| {
-        elements.iter_mut().zip(numbers).for_each(|(element, number)| *element = number as i64);
+fn gather(
+    py: Python<'_>,
+    tree: &Exclusive,
+    handle: &Handle,
+    from: usize,
+    slots: &mut [MaybeUninit<i64>],
+) -> PyResult<()> {
+    tree.read(py, |tree| tree.path_indices(handle, from, slots))?.map_err(|refusal| failure(py, refusal))
+}
+
+/// As many numbers as `count` says, read-only.
+fn collected(py: Python<'_>, count: usize, numbers: impl Iterator<Item = usize>) -> PyResult<Py<Slots>> {
+    read_only(py, count, |elements| {
+        let mut numbers = numbers;
+        for element in elements {
+            element.write(numbers.next().map_or(0, |number| number as i64));
+        }
         Ok(())
     })
 }

@@ -143,23 +143,38 @@ impl ChildTable {
     }
 }
 
+/// Tokens that are hashed at once.
+const PART: usize = 16;
+
+/// As bytes, `PART` by `PART`, so that keys of every width have the same hash.
+#[inline]
+fn hash_tokens(hasher: &mut impl Hasher, tokens: &[u32]) {
+    for part in tokens.chunks(PART) {
+        // SAFETY: integers are bytes.
+        hasher.write(unsafe { std::slice::from_raw_parts(part.as_ptr().cast::<u8>(), size_of_val(part)) });
+    }
+}
+
 impl Tree {
     /// The place of a child whose first page `key` begins with.
     #[inline]
     pub fn child_hash(&self, parent: u32, key: Key) -> u32 {
         let mut hasher = self.seed.build_hasher();
-        let mut word = u64::from(parent);
-        let mut half = true;
-        key.for_each(self.config.page_tokens(), |token| {
-            if half {
-                hasher.write_u64(word << 32 | u64::from(token));
-            } else {
-                word = u64::from(token);
+        match (self.config.page_tokens(), key) {
+            // One word, as most often.
+            (1, _) => hasher.write_u64(u64::from(parent) << 32 | u64::from(key.token(0))),
+            (count, Key::Narrow(tokens)) => {
+                hasher.write_u32(parent);
+                hash_tokens(&mut hasher, &tokens[..count]);
             }
-            half = !half;
-        });
-        if half {
-            hasher.write_u64(word);
+            (count, Key::Wide(tokens)) => {
+                hasher.write_u32(parent);
+                let mut part = [0; PART];
+                for tokens in tokens[..count].chunks(PART) {
+                    part.iter_mut().zip(tokens).for_each(|(token, &wide)| *token = wide as u32);
+                    hash_tokens(&mut hasher, &part[..tokens.len()]);
+                }
+            }
         }
         let hash = hasher.finish();
         (hash >> 32) as u32 ^ hash as u32

@@ -4,6 +4,7 @@
 //! All look at whole blocks first and find the position only in the block that differs.
 
 /// Tokens that both share from the front.
+#[inline]
 pub fn common(a: &[u32], b: &[u32]) -> usize {
     let count = a.len().min(b.len());
     let (a, b) = (&a[..count], &b[..count]);
@@ -22,6 +23,7 @@ pub fn common(a: &[u32], b: &[u32]) -> usize {
 }
 
 /// The same for a key of 64-bit integers. One outside of the tokens differs from every token.
+#[inline]
 pub fn common_wide(key: &[i64], stored: &[u32]) -> usize {
     let count = key.len().min(stored.len());
     let (key, stored) = (&key[..count], &stored[..count]);

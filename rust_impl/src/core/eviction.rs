@@ -47,15 +47,21 @@ impl Tree {
     }
 
     /// Brings the queue in line with a run that changed. The caller has reserved a candidate in its space.
+    #[inline]
     pub fn refresh_candidate(&mut self, run: u32) {
+        // Most runs that change have children, and were no candidates before.
+        if self.runs[run].children == 0 || self.is_queued(run) {
+            self.requeue(run);
+        }
+    }
+
+    fn requeue(&mut self, run: u32) {
         let space = self.runs[run].space;
         let before = self.spaces[space].candidates.firsts();
         if self.is_candidate(run) {
             self.enqueue(run);
-        } else if self.is_queued(run) {
-            self.dequeue(run);
         } else {
-            return;
+            self.dequeue(run);
         }
         // Behind the same first ones nothing changes for the space.
         let after = self.spaces[space].candidates.firsts();

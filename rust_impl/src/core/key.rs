@@ -36,6 +36,15 @@ impl<'a> Key<'a> {
         }
     }
 
+    /// Cut to 32 bits.
+    #[inline]
+    pub fn token(&self, at: usize) -> u32 {
+        match self {
+            Key::Narrow(tokens) => tokens[at],
+            Key::Wide(tokens) => tokens[at] as u32,
+        }
+    }
+
     pub fn first(&self) -> Option<u32> {
         match self {
             Key::Narrow(tokens) => tokens.first().copied(),

@@ -6,6 +6,7 @@
 
 use std::alloc::Layout;
 use std::collections::VecDeque;
+use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
 use bumpalo::Bump;
@@ -73,10 +74,12 @@ impl Window {
 }
 
 impl<'a> Slots<'a> {
-    pub fn copy_to(self, to: &mut [i64]) {
+    /// Fills `to`, which is as long.
+    pub fn copy_to(self, to: &mut [MaybeUninit<i64>]) {
+        assert_eq!(self.len(), to.len());
         match self {
-            Slots::Narrow(slots) => to.iter_mut().zip(slots).for_each(|(to, &slot)| *to = i64::from(slot)),
-            Slots::Wide(slots) => to.copy_from_slice(slots),
+            Slots::Narrow(slots) => to.iter_mut().zip(slots).for_each(|(to, &slot)| _ = to.write(i64::from(slot))),
+            Slots::Wide(slots) => to.iter_mut().zip(slots).for_each(|(to, &slot)| _ = to.write(slot)),
         }
     }
 

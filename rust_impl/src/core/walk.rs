@@ -1,5 +1,6 @@
 //! From a key to the deepest page that it shares with the tree. Reads only.
 
+use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 use super::births::Handle;
@@ -162,7 +163,7 @@ impl Tree {
     }
 
     /// The slots of the path to that page from unit `from` on, into `slots`, which is as long as they are.
-    pub fn path_indices(&self, handle: &Handle, from: usize, slots: &mut [i64]) -> Result<(), Failure> {
+    pub fn path_indices(&self, handle: &Handle, from: usize, slots: &mut [MaybeUninit<i64>]) -> Result<(), Failure> {
         let at = self.locate(handle)?;
         let Some((mut run, mut end)) = at.filter(|&(_, depth)| from < depth) else { return Ok(()) };
         // From the deep end up, each run's part to its place.

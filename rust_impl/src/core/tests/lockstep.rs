@@ -1,5 +1,6 @@
 //! Drives the tree and the page trie with the same calls and compares every result.
 
+use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
@@ -291,8 +292,10 @@ impl Lockstep {
         for known in self.known.clone() {
             let stale = self.is_stale(&known);
             let from = self.random.below(10);
-            let mut slots = vec![0; known.handle.depth().saturating_sub(from)];
+            let mut slots = vec![MaybeUninit::new(0); known.handle.depth().saturating_sub(from)];
             let result = self.tree.path_indices(&known.handle, from, &mut slots);
+            // SAFETY: initialised above.
+            let slots: Vec<i64> = slots.iter().map(|slot| unsafe { slot.assume_init() }).collect();
             let hashes = self.tree.block_hashes(&known.handle);
             if stale {
                 assert_eq!(result, Err(Failure::Stale));
