@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 
 use super::NIL;
-use super::slab::Slab;
+use _triradix_rust::core::parts::{Entry, Slab};
 
 pub const LEVELS: usize = 64;
 
@@ -40,6 +40,12 @@ struct SlabNode {
 impl Default for SlabNode {
     fn default() -> Self {
         SlabNode { _parent: NIL, child: NIL, rest: Rest::default() }
+    }
+}
+
+impl Entry for SlabNode {
+    fn link(&mut self) -> &mut u32 {
+        &mut self.child
     }
 }
 

@@ -2,25 +2,14 @@
 
 #[path = "../common/mod.rs"]
 mod common;
-#[path = "../../src/core/heap.rs"]
-#[allow(dead_code)]
-mod heap;
 mod queues;
 
 use common::{Criterion, Random};
 use criterion::{BenchmarkId, criterion_group, criterion_main};
 use queues::{AllLeaves, CrateHeap, Indexed, LazyAtPop, LazyAtTouch, List, Queue};
 
-/// For the heap of the crate, which is compiled here once more.
+/// No place.
 const NIL: u32 = u32::MAX;
-#[derive(Debug)]
-struct NoMemory;
-
-impl From<std::collections::TryReserveError> for NoMemory {
-    fn from(_: std::collections::TryReserveError) -> Self {
-        NoMemory
-    }
-}
 
 const LEAF_TOKENS: usize = 128;
 const EVICTED_TOKENS: usize = 512;

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::NIL;
-use super::heap::Heap;
+use _triradix_rust::core::parts::{Heap, Places};
 
 pub trait Queue {
     const NAME: &str;
@@ -194,7 +194,15 @@ impl<const ARITY: usize> Queue for Indexed<ARITY> {
 /// The crate's own: 4-ary, ranks of two words, which all policies need.
 pub struct CrateHeap {
     heap: Heap,
-    positions: Vec<u32>,
+    positions: Positions,
+}
+
+struct Positions(Vec<u32>);
+
+impl Places for Positions {
+    fn place(&mut self, id: u32, at: usize) {
+        self.0[id as usize] = at as u32;
+    }
 }
 
 impl Queue for CrateHeap {
@@ -203,21 +211,22 @@ impl Queue for CrateHeap {
     fn new(leaves: usize) -> Self {
         let mut heap = Heap::new();
         heap.reserve(leaves).expect("there is memory for a benchmark");
-        CrateHeap { heap, positions: vec![NIL; leaves] }
+        CrateHeap { heap, positions: Positions(vec![NIL; leaves]) }
     }
 
     fn insert(&mut self, last: &[u64], leaf: u32) {
-        self.touch(last, leaf);
+        self.heap.insert(&mut self.positions, leaf, (0, last[leaf as usize] as i64));
     }
 
     fn touch(&mut self, last: &[u64], leaf: u32) {
-        self.heap.set(&mut self.positions, leaf, (0, last[leaf as usize] as i64));
+        let at = self.positions.0[leaf as usize] as usize;
+        self.heap.set(&mut self.positions, at, (0, last[leaf as usize] as i64));
     }
 
     fn evict(&mut self, _: &[u64], count: usize, gone: &mut Vec<u32>) {
         for _ in 0..count {
             let Some((_, leaf)) = self.heap.top() else { return };
-            self.heap.remove(&mut self.positions, leaf);
+            self.heap.remove(&mut self.positions, 0);
             gone.push(leaf);
         }
     }

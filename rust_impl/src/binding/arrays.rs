@@ -3,7 +3,9 @@
 use std::mem::MaybeUninit;
 use std::ptr::{null, null_mut};
 
-use numpy::npyffi::{NPY_ARRAY_ALIGNED, NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_WRITEABLE, NpyTypes, PY_ARRAY_API, get_type_object, npy_intp};
+use numpy::npyffi::{
+    NPY_ARRAY_ALIGNED, NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_WRITEABLE, NpyTypes, PY_ARRAY_API, get_type_object, npy_intp,
+};
 use numpy::{Element, PyArray1, PyArrayDescrMethods, PyUntypedArrayMethods};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -60,8 +62,17 @@ fn new_array<'py>(
     // array, or null with an error set. It takes over the reference to what owns its memory, also when it fails.
     unsafe {
         let class = get_type_object(py, NpyTypes::PyArray_Type);
-        let made =
-            PY_ARRAY_API.PyArray_NewFromDescr(py, class, kind, 1, shape.as_mut_ptr(), null_mut(), memory, flags, null_mut());
+        let made = PY_ARRAY_API.PyArray_NewFromDescr(
+            py,
+            class,
+            kind,
+            1,
+            shape.as_mut_ptr(),
+            null_mut(),
+            memory,
+            flags,
+            null_mut(),
+        );
         let array = Bound::from_owned_ptr_or_err(py, made)?.cast_into_unchecked::<Slots>();
         if let Some((owner, _)) = shown {
             if PY_ARRAY_API.PyArray_SetBaseObject(py, array.as_array_ptr(), owner.into_ptr()) != 0 {

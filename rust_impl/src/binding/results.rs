@@ -10,8 +10,8 @@ use pyo3::types::{PyString, PyTuple};
 
 use super::arrays::{Slots, copy, filled, read_only};
 use super::cache::RadixCache;
-use super::exclusive::Exclusive;
 use super::errors::{broken, failure, not_copied};
+use super::exclusive::Exclusive;
 use super::nodes::Node;
 use super::objects::{holds_only, new_in_place, text, tuple};
 use crate::core::{Evicted, Failure, Handle, Inserted, Tree};

@@ -134,7 +134,7 @@ impl Tree {
         let end = depth + window.len();
         let hash = match hash {
             Some(hash) => hash,
-            None => self.child_hash(parent, Key::Narrow(self.spans.stored_tokens(&window))),
+            None => self.child_hash(parent, Key::Narrow(self.spans.tokens(&window))),
         };
         let id = self.new_run(
             Run { parent, space, start: depth as u32, ..Run::default() },
@@ -162,7 +162,7 @@ impl Tree {
     /// The tokens were stored after the walk had compared them; if another thread wrote to the key in between, they may
     /// not belong there any more. Returns the hash of the first page below `run`, if that is where it will hang.
     fn hash_of_new(&self, run: u32, depth: usize, window: &Window) -> Result<Option<u32>, Failure> {
-        let stored = self.spans.stored_tokens(window);
+        let stored = self.spans.tokens(window);
         let first = &stored[..self.config.page_tokens()];
         let there = &self.tokens(run)[depth - self.runs[run].start()..];
         if self.config.bigram && depth > 0 && there[0] != stored[0] {
@@ -188,7 +188,7 @@ impl Tree {
             Some((run, depth)) => self.digest_at(run, depth)?,
             None => namespace.as_deref().map(namespace_seed),
         };
-        let tokens = self.spans.stored_tokens(window);
+        let tokens = self.spans.tokens(window);
         let digests = self.hash_new(tokens, before)?;
         let parent = before.filter(|_| at.is_some_and(|(_, depth)| depth > 0)).as_ref().map(event_hash);
         let mut hashes = Vec::new();

@@ -18,10 +18,6 @@ impl<'a> Key<'a> {
         }
     }
 
-    pub const fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     pub fn from(&self, at: usize) -> Key<'a> {
         match self {
             Key::Narrow(tokens) => Key::Narrow(&tokens[at..]),

@@ -2,6 +2,9 @@
 //!
 //! `docs/DESIGN.md` explains the algorithm and its words: run, span, mark, birth, space.
 
+// What nobody asks for is not there.
+#![allow(clippy::len_without_is_empty, clippy::new_without_default)]
+
 mod births;
 mod check;
 mod children;
@@ -42,6 +45,14 @@ pub use prefetch::GROUP;
 pub use spaces::Namespace;
 pub use tree::{Stats, Tree};
 pub use walk::Request;
+
+/// Parts for the benchmarks of each design choice. Nothing else is to build on them.
+#[doc(hidden)]
+pub mod parts {
+    pub use super::heap::{Heap, Places};
+    pub use super::slab::{Entry, Slab};
+    pub use super::span::{Slots, Spans, Window};
+}
 
 /// No run, mark, birth, space or generation.
 const NIL: u32 = u32::MAX;

@@ -27,7 +27,8 @@ pub struct SlotStart(NonNull<u8>);
 /// `len` units of a span: `len + overlap` tokens and `len` slots. The tree keeps its parts in a `Run` and a `Detail`.
 ///
 /// Invariant: unless `len` is 0, the pointers lead to initialised memory of that generation of the `Spans` that made
-/// the window, and the generation lives until the window is freed. Each window is held by one run.
+/// the window, and the generation lives until the window is freed. Each window is held by one run: whoever frees it or
+/// gives it away forgets it.
 #[derive(Clone, Copy)]
 pub struct Window {
     tokens: NonNull<u32>,
@@ -265,6 +266,24 @@ impl Spans {
         Ok(joined)
     }
 
+    /// The tokens of a window with pages.
+    pub fn tokens(&self, window: &Window) -> &[u32] {
+        // SAFETY: by the invariant of `Window`; nothing frees it while `&self` lives.
+        unsafe { std::slice::from_raw_parts(window.tokens.as_ptr(), window.len() + self.overlap) }
+    }
+
+    /// Its slots.
+    pub fn slots(&self, window: &Window) -> Slots<'_> {
+        // SAFETY: as in `tokens`; the generation tells the width, to which the start is aligned.
+        unsafe {
+            if self.generations[window.generation].wide {
+                Slots::Wide(std::slice::from_raw_parts(window.slots.as_ptr().cast::<i64>(), window.len()))
+            } else {
+                Slots::Narrow(std::slice::from_raw_parts(window.slots.as_ptr().cast::<u32>(), window.len()))
+            }
+        }
+    }
+
     /// Cuts the first `units` off; `window` keeps the rest.
     pub fn split_front(&mut self, window: &mut Window, units: usize) -> Window {
         assert!(0 < units && units < window.len(), "both parts of a split have pages");
@@ -465,19 +484,7 @@ impl Tree {
     /// Its slots.
     #[inline]
     pub fn slots(&self, run: u32) -> Slots<'_> {
-        let (len, detail) = (self.runs[run].len(), &self.details[run]);
-        if len == 0 {
-            return Slots::Narrow(&[]);
-        }
-        let start = detail.slots.0.as_ptr();
-        // SAFETY: as in `tokens`; the generation tells the width, to which the start is aligned.
-        unsafe {
-            if self.spans.generations[detail.generation].wide {
-                Slots::Wide(std::slice::from_raw_parts(start.cast::<i64>(), len))
-            } else {
-                Slots::Narrow(std::slice::from_raw_parts(start.cast::<u32>(), len))
-            }
-        }
+        if self.runs[run].len == 0 { Slots::Narrow(&[]) } else { self.spans.slots(&self.window(run)) }
     }
 
     pub fn window(&self, run: u32) -> Window {
@@ -501,13 +508,5 @@ impl Tree {
         for at in (0..bytes.min(MOST)).step_by(LINE) {
             prefetch::line(start.wrapping_add(at));
         }
-    }
-}
-
-impl Spans {
-    /// The tokens of a window that no run has yet.
-    pub fn stored_tokens(&self, window: &Window) -> &[u32] {
-        // SAFETY: by the invariant of `Window`; nothing frees it while `&self` lives.
-        unsafe { std::slice::from_raw_parts(window.tokens.as_ptr(), window.len() + self.overlap) }
     }
 }
