@@ -109,13 +109,14 @@ class Loop:
 
     def times_for(self, items: Sequence[Any], round_ns: int) -> int:
         """How often to go through the items for a round of about that long. Goes through them at least once."""
-        times, elapsed = 1, _elapsed(self._timed, items, 1)
-        while elapsed < round_ns / 4:
-            times *= 2
+
+        def passes(times: int) -> int:
             self.kept.clear()
-            elapsed = _elapsed(self._timed, items, times)
+            return _elapsed(self._timed, items, times)
+
+        times = times_for(passes, round_ns)
         self.kept.clear()
-        return max(1, round(times * round_ns / elapsed))
+        return times
 
     def _measure_overhead(self, items: Sequence[Any]) -> float:
         """ns an item of the loop without the call: the least of five, so that nothing else is subtracted."""
@@ -146,6 +147,18 @@ def undisturbed(pieces: Iterable[Piece]) -> float:
         total[1] += units
     elapsed, units = quiet if quiet[1] else disturbed
     return elapsed / units
+
+
+def times_for(elapsed: Callable[[int], int], round_ns: int) -> int:
+    """How many times make a round of about that long; ``elapsed``: the ns of so many."""
+    times = 1
+    while True:
+        taken = elapsed(times)
+        if taken >= round_ns / 4:
+            taken = min(taken, elapsed(times))  # again: the core may have been lost in between
+        if taken >= round_ns / 4:
+            return max(1, round(times * round_ns / taken))
+        times *= 2
 
 
 def shares(count: int) -> list[int]:

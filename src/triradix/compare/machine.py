@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from triradix.compare.adapter import Adapter, CannotDo, Loop, shares, undisturbed
+from triradix.compare.adapter import Adapter, CannotDo, Loop, shares, times_for, undisturbed
 from triradix.compare.row import VOCABULARY, Floor, Row, Scale, Work
 
 Step = Callable[[int], Any]
@@ -49,7 +49,7 @@ class Part(Work):
 
     def setup(self, adapter: type[Adapter], scale: Scale, rng: np.random.Generator) -> None:
         self._step = self._make(rng)
-        self._times = times_for(self._step, scale.round_ns)
+        self._times = times_for(partial(elapsed, self._step), scale.round_ns)
 
     def round(self) -> dict[str, float]:
         return {self.rows[0].name: each(self._step, self._times)}
@@ -80,7 +80,7 @@ class _FloorOfMatch:
         self._add(chase(floor.working_set, rng), round_ns, floor.hops)
 
     def _add(self, step: Step, round_ns: int, share: float) -> None:
-        self._parts.append((step, times_for(step, round_ns), share))
+        self._parts.append((step, times_for(partial(elapsed, step), round_ns), share))
 
     def round(self) -> float:
         return sum(share * each(step, times) for step, times, share in self._parts)
@@ -125,11 +125,3 @@ def elapsed(step: Step, times: int) -> int:
 def each(step: Step, times: int) -> float:
     """ns of one."""
     return undisturbed((partial(elapsed, step, part), part) for part in shares(times))
-
-
-def times_for(step: Step, round_ns: int) -> int:
-    """How often makes about that long."""
-    times = 1
-    while (taken := elapsed(step, times)) < round_ns / 4:
-        times *= 2
-    return max(1, round(times * round_ns / taken))
