@@ -27,6 +27,8 @@ from triradix.reference.tree import Tree
 from triradix.reference.undo import Undo
 from triradix.reference.walk import match, path_slots, walk
 
+_LITTLE_ENDIAN = np.dtype("<u4")
+
 
 class RadixCache:
     """A prefix cache in plain Python; `triradix.PrefixCache` is its contract.
@@ -214,7 +216,6 @@ class RadixCache:
     def _match(self, words: bytes, namespace: Namespace, start: Node | None) -> MatchResult:
         tree = self._tree
         run, key, goal, namespace = self._place(words, namespace, start)
-        tree.begin()
         depth, birth = match(tree, run, key.base, key, goal)
         return MatchResult(Node(self, tree.epoch, namespace, birth, depth), key.base)
 
@@ -227,7 +228,6 @@ class RadixCache:
     ) -> InsertResult:
         tree = self._tree
         run, key, goal, namespace = self._place(words, namespace, start)
-        tree.begin()
         prefix_len, birth = insert(tree, run, key.base, key, goal, slots, priority, inserted)
         return InsertResult(prefix_len, Node(self, tree.epoch, namespace, birth, goal))
 
@@ -248,7 +248,6 @@ class RadixCache:
         space = None if namespace is None else tree.spaces.get(namespace)
         if namespace is not None and space is None:
             return EvictResult([])
-        tree.begin()
         slots, digests = eviction.evict(tree, wanted, space)
         if digests:
             self._undo.keep_length(tree.events)
@@ -261,8 +260,9 @@ class RadixCache:
         if self._config.enable_kv_cache_events:
             self._undo.keep_length(old.events)
             old.events.append(AllBlocksCleared())
+        self._undo.keep_value(self, "_tree")
         self._tree = new
-        self._undo.forget()
+        self._undo.clear()
         old.take_apart()
 
     def _path_indices(self, node: Node, start: int) -> Slots:
@@ -283,7 +283,6 @@ class RadixCache:
 
     def _block_hashes(self, node: Node) -> list[bytes]:
         run = self._find(node)
-        self._tree.begin()
         return hashing.path_digests(self._tree, run, node._length)
 
     def _take_events(self) -> list[KVCacheEvent]:
@@ -294,11 +293,11 @@ class RadixCache:
     # Nodes
 
     def _own(self, node: object, name: str = "node") -> Node:
+        if isinstance(node, Node) and node._cache is self:
+            return node
         if not isinstance(node, protocol_results.Node):
             raise TypeError(f"{name} must be a Node, not {type(node).__name__}")
-        if not isinstance(node, Node) or node._cache is not self:
-            raise ValueError(f"{name} belongs to another cache")
-        return node
+        raise ValueError(f"{name} belongs to another cache")
 
     def _own_start(self, start: object, extra_key: ExtraKey, namespace: Namespace) -> Node | None:
         if start is None:
@@ -310,8 +309,11 @@ class RadixCache:
 
     def _find(self, node: Node) -> Run:
         """The run that holds the page of ``node``; StaleNodeError if it is gone."""
-        if node._epoch is self._tree.epoch:
-            run = self._tree.root_of(node._namespace) if node._birth is None else births.find(node._birth, node._length)
+        tree = self._tree
+        if node._epoch is tree.epoch:
+            if node._birth is None:
+                return tree.root_of(node._namespace)
+            run = births.find(tree.anchors, node._birth, node._length)
             if run is not None:
                 return run
         raise StaleNodeError("this node is stale: its page was evicted, or the cache was reset")
@@ -342,10 +344,10 @@ def _words(key: object) -> bytes:
     if isinstance(key, PrefixKey):
         known = key.memo.get("reference")
         if known is None:
-            known = key.memo["reference"] = key.tokens.astype("<u4", copy=False).tobytes()
+            known = key.memo["reference"] = key.tokens.astype(_LITTLE_ENDIAN, copy=False).tobytes()
         assert isinstance(known, bytes)
         return known
-    return as_tokens(key).astype("<u4", copy=False).tobytes()
+    return as_tokens(key).astype(_LITTLE_ENDIAN, copy=False).tobytes()
 
 
 def _slots(values: object, tokens: int) -> Slots:

@@ -54,14 +54,13 @@ def _check_window(tree: Tree, run: Run) -> None:
 
 def _check_marks(tree: Tree, run: Run) -> None:
     ends = [mark.end for mark in run.marks]
-    _require(bool(ends) and ends[-1] == run.end, "the last mark of a run ends where the run ends", run)
     _require(all(a < b for a, b in zip([run.start, *ends], ends, strict=False)), "marks are sorted by their ends", run)
     _require(all(end % tree.page_size == 0 for end in ends), "a mark ends with a page", run)
     _require(len(ends) <= MOST_MARKS, "a run has few marks", run)
     for mark in run.marks:
         _require(0 <= mark.last <= tree.counts.clock, "a mark was written in the past", run)
         _require(mark.locks >= 0, "a mark has no negative locks", run)
-        _require(0 < mark.birth.creation <= tree.counts.clock, "a birth is in the past", run)
+        _require(0 < mark.birth <= tree.counts.clock, "a birth is in the past", run)
 
 
 def _check_locks(run: Run) -> None:
@@ -83,7 +82,7 @@ def _check_spaces(tree: Tree) -> None:
         root = space.root
         _require(space.namespace == namespace and root.space is space, "a space stands under its namespace")
         _require(bool(root.children), "a space has pages", root)
-        _require(root.start == root.end == 0 and not root.marks and root.parent is None, "a root has no pages", root)
+        _require(root.start == root.end == 0 and not root.inner and root.parent is None, "a root has no pages", root)
         _require(not root.locked_end and not root.locked_children, "a root has no locks", root)
 
 
@@ -96,10 +95,10 @@ def _check_births(tree: Tree, runs: list[Run]) -> None:
             if mark.end > deepest.get(mark.birth, (0, run))[0]:
                 deepest[mark.birth] = (mark.end, run)
     for birth, (_, run) in deepest.items():
-        _require(birth.anchor is run, "the anchor of a birth holds its deepest page", run)
+        _require(tree.anchors.get(birth) is run, "the anchor of a birth holds its deepest page", run)
     for birth, depth, run in pages:
-        _require(find(birth, depth) is run, "a page is found from its birth", run)
-    _require(tree.counts.births == len(deepest), "the births that have pages are counted")
+        _require(find(tree.anchors, birth, depth) is run, "a page is found from its birth", run)
+    _require(len(tree.anchors) == len(deepest), "only births that have pages have an anchor")
 
 
 def _check_spans(tree: Tree, runs: list[Run]) -> None:
@@ -117,7 +116,7 @@ def _check_queues(tree: Tree, runs: list[Run]) -> None:
     leaves = {id(run) for space in tree.spaces.values() for run in space.leaves.good()}
     for run in runs:
         if run.is_evictable:
-            rank, queued, queued_space = tree.rank_of_mark(run.marks[-1]), run.queued, run.space.queued
+            rank, queued, queued_space = tree.rank_of_mark(run), run.queued, run.space.queued
             _require(
                 queued is not None and queued <= rank and id(run) in leaves,
                 "a leaf is queued, at most at its rank",
@@ -138,6 +137,6 @@ def _check_counts(tree: Tree, runs: list[Run]) -> None:
     _require(counts.protected == sum(run.locked_end - run.start for run in runs), "protected units are counted")
     _require(counts.total == counts.inserted_tokens - counts.evicted_tokens, "what was inserted is cached or evicted")
     _require(counts.runs == len(runs), "runs are counted")
-    _require(counts.marks == sum(len(run.marks) for run in runs), "marks are counted")
+    _require(counts.marks == sum(len(run.inner) for run in runs), "marks are counted")
     _require(counts.digests == sum(len(run.digests) for run in runs), "digests are counted")
     _require(0 <= counts.hit_tokens <= counts.lookup_tokens, "what was hit was looked up")

@@ -7,14 +7,13 @@ from operator import attrgetter
 
 import numpy as np
 
-from triradix.reference.births import Birth
 from triradix.reference.marks import Mark
 from triradix.reference.node import Run
 from triradix.reference.span import Span
 
 _FIELDS = (
-    "births", "clock", "digests", "evicted_tokens", "hit_tokens", "inserted_tokens", "inserts", "lookup_tokens",
-    "lookups", "marks", "protected", "runs", "span_bytes", "spans", "total",
+    "clock", "digests", "evicted_tokens", "hit_tokens", "inserted_tokens", "inserts", "lookup_tokens", "marks",
+    "protected", "runs", "span_bytes", "spans", "total",
 )  # fmt: skip
 _VALUES = attrgetter(*_FIELDS)
 
@@ -22,7 +21,6 @@ _VALUES = attrgetter(*_FIELDS)
 class Counts:
     __slots__ = _FIELDS
 
-    births: int
     clock: int
     """The tick of the last match or insert."""
     digests: int
@@ -31,8 +29,8 @@ class Counts:
     inserted_tokens: int
     inserts: int
     lookup_tokens: int
-    lookups: int
     marks: int
+    """Those inside runs: the last of a run is the run itself."""
     protected: int
     """Units of locked pages."""
     runs: int
@@ -54,7 +52,16 @@ class Counts:
         for field, value in zip(_FIELDS, state, strict=True):
             setattr(self, field, value)
 
-    def memory_bytes(self, spaces: int) -> int:
+    def restore_lookups(self, clock: int, lookup_tokens: int, hit_tokens: int) -> None:
+        """All that a match counts, for which it would be a waste to keep the rest."""
+        self.clock, self.lookup_tokens, self.hit_tokens = clock, lookup_tokens, hit_tokens
+
+    @property
+    def lookups(self) -> int:
+        """Matches: nothing else ticks but these and inserts."""
+        return self.clock - self.inserts
+
+    def memory_bytes(self, spaces: int, births: int) -> int:
         """What the tree holds, estimated in O(1): the objects by their size in this Python, and the buffers.
 
         A run counts with its entry in a dict and in the eviction queue. Free room in dicts, lists and the allocator is
@@ -63,7 +70,7 @@ class Counts:
         return (
             self.runs * _RUN
             + self.marks * _MARK
-            + self.births * _BIRTH
+            + births * _BIRTH
             + self.spans * _SPAN
             + self.span_bytes
             + spaces * _SPACE
@@ -76,18 +83,10 @@ _INT = sys.getsizeof(1 << 30)
 _POINTER = 8
 # In a dict a page is a bytes object, and its entry takes a hash, two pointers and a place in the index.
 _ENTRY = sys.getsizeof(b"") + 4 * _POINTER
-_QUEUED = sys.getsizeof((0, 0)) + sys.getsizeof((0, 0, 0)) + 2 * _GC_HEADER + 2 * _INT + _POINTER
-_RUN = (
-    Run.__basicsize__
-    + _GC_HEADER
-    + sys.getsizeof({})
-    + 2 * (sys.getsizeof([]) + _GC_HEADER)
-    + 2 * _INT
-    + _ENTRY
-    + _QUEUED
-)
+_QUEUED = sys.getsizeof((0, 0)) + _GC_HEADER + 2 * _INT + 5 * _POINTER
+_RUN = Run.__basicsize__ + _GC_HEADER + sys.getsizeof({}) + 4 * _INT + _ENTRY + _QUEUED
 _MARK = Mark.__basicsize__ + _GC_HEADER + _POINTER + 2 * _INT
-_BIRTH = Birth.__basicsize__ + _GC_HEADER + _INT
+_BIRTH = _INT + 4 * _POINTER
 _SPAN = Span.__basicsize__ + _GC_HEADER + sys.getsizeof(b"") + sys.getsizeof(np.empty(0, np.int64))
 _SPACE = 4 * _RUN
 _DIGEST = sys.getsizeof(bytes(32)) + _POINTER

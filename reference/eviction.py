@@ -25,6 +25,7 @@ def evict(tree: Tree, wanted: int | None, space: Space | None) -> tuple[list[Slo
     Returns the slots, and with events on the digests of the pages, both in the order of eviction.
     O(freed + segments · log leaves).
     """
+    tree.undo.keep(tree.counts)
     slots: list[Slots] = []
     digests: list[bytes] = []
     freed = 0
@@ -33,7 +34,7 @@ def evict(tree: Tree, wanted: int | None, space: Space | None) -> tuple[list[Slo
         run = source.leaves.smallest() if source else None
         if run is None:
             break
-        top = max(run.start, run.marks[-2].end if len(run.marks) > 1 else 0)
+        top = run.inner[-1].end if run.inner else run.start
         if wanted is not None:
             pages = -(-(wanted - freed) // tree.page_size)
             top = max(top, run.end - pages * tree.page_size)
@@ -56,8 +57,6 @@ def _cut(tree: Tree, run: Run, top: int) -> None:
     """Free the pages of ``run`` below ``top``; they are all or some of its last segment."""
     tree.undo.keep(run)
     tree.counts.total -= run.end - top
-    gone = run.marks[-1]
-    tree.undo.keep(gone)
     parent = run.parent
     assert parent is not None, "a root has no page to free"
     tree.show_less(run, top)
@@ -65,38 +64,36 @@ def _cut(tree: Tree, run: Run, top: int) -> None:
         kept = run.digests[: (top - run.start) // tree.page_size]
         tree.counts.digests -= len(run.digests) - len(kept)
         run.digests = kept
-    if len(run.marks) > 1 and run.marks[-2].end == top:
-        run.marks.pop()
+    if run.inner and run.inner[-1].end == top:
+        gone = run.copy()
+        run.say(run.inner[-1].said())
+        run.inner = run.inner[:-1]
         tree.counts.marks -= 1
         _fold(tree, gone, run)
         tree.offer(run)
     elif top > run.start:
-        gone.end = top
         tree.offer(run)
     else:
         _remove(tree, run, parent)
 
 
 def _fold(tree: Tree, gone: Mark, into: Run) -> None:
-    """All pages of the segment of ``gone`` are free, and ``into`` ends right above them."""
-    above = None if into.is_root else into.marks[-1]
-    if above is not None:
-        tree.undo.keep(above)
-        above.fold(gone)
-        prune_above(tree, into, len(into.marks) - 1)
+    """All pages of the segment of ``gone`` are free, and ``into``, which is kept for undo, ends right above them."""
+    if not into.is_root:
+        into.fold(gone)
+        prune_above(tree, into, into)
     birth = gone.birth
-    if above is None or above.birth is not birth:
+    if into.is_root or into.birth != birth:
         tree.end_birth(birth)
-    elif birth.anchor is not into:
-        tree.undo.keep(birth)
-        birth.anchor = into
+    elif tree.anchors[birth] is not into:
+        tree.undo.keep_entry(tree.anchors, birth)
+        tree.anchors[birth] = into
 
 
 def _remove(tree: Tree, run: Run, parent: Run) -> None:
     """``run`` has no page left."""
     tree.undo.keep(parent)
-    tree.counts.marks -= 1
-    _fold(tree, run.marks[-1], parent)
+    _fold(tree, run, parent)
     tree.detach(run, parent)
     if not parent.children:
         if parent.is_root:

@@ -14,15 +14,14 @@ may use the cache:
 
 from __future__ import annotations
 
-import gc
 import os
 import threading
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from gc import disable, enable, isenabled
+from typing import Any, TypeVar
 
 from triradix.reference.undo import Undo
 
-_P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 _lock = threading.RLock()
@@ -32,25 +31,27 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 
 
-def run_alone(undo: Undo, operation: Callable[_P, _R], *arguments: _P.args, **options: _P.kwargs) -> _R:
+def run_alone(undo: Undo, operation: Callable[..., _R], *arguments: Any) -> _R:
     """Run ``operation``; if anything raises before it returned, everything it kept in ``undo`` is put back.
 
     A roll back that is itself interrupted goes on at the next operation. What cannot be helped: an interrupt that comes
     when the operation is complete, on the way out, finds it done.
     """
     global _running
+    # `with`, not `acquire` and `release`, which would be faster: an interrupt right after them would leave it locked.
     with _lock:
         if _running:
             raise RuntimeError(
                 "a prefix cache was used in the middle of one of its own operations (by a signal handler?)"
             )
-        collecting = gc.isenabled()
+        collecting = isenabled()
         try:
-            gc.disable()
+            disable()
             _running = True
-            undo.roll_back()
-            result = operation(*arguments, **options)
-            undo.forget()
+            if undo:
+                undo.roll_back()
+            result = operation(*arguments)
+            undo.clear()
             return result
         except BaseException:
             undo.roll_back()
@@ -58,4 +59,4 @@ def run_alone(undo: Undo, operation: Callable[_P, _R], *arguments: _P.args, **op
         finally:
             _running = False
             if collecting:
-                gc.enable()
+                enable()

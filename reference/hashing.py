@@ -48,6 +48,7 @@ def hash_until(tree: Tree, run: Run, depth: int) -> None:
         known, wanted = part.digests, (end - part.start) // tree.page_size
         if len(known) < wanted:
             tree.undo.keep(part)
+            tree.undo.keep(tree.counts)
             last = known[-1] if known else before
             part.digests = known + _hash_pages(part.span, part.start, len(known), wanted, last, tree.page_size)
             tree.counts.digests += wanted - len(known)
@@ -68,7 +69,7 @@ def event_hash(digest: bytes) -> int:
     return int.from_bytes(digest[:8], "big", signed=True)
 
 
-def _hash_pages(units: Units, start: int, first: int, last: int, before: bytes, page_size: int) -> list[bytes]:
+def _hash_pages(units: Units, start: int, first: int, last: int, before: bytes, page_size: int) -> tuple[bytes, ...]:
     """The digests of the pages ``first`` to ``last`` (counted from ``start``)."""
     words = units.between(start + first * page_size, start + last * page_size)
     if units.overlap:
@@ -79,4 +80,4 @@ def _hash_pages(units: Units, start: int, first: int, last: int, before: bytes, 
     for at in range(0, len(words), size):
         before = sha256(before + words[at : at + size]).digest()
         digests.append(before)
-    return digests
+    return tuple(digests)

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from heapq import heapify, heappop, heappush, heapreplace
-from itertools import count
-from typing import Generic, Protocol, TypeVar
+from heapq import heappop, heappush
+from typing import Any, Generic, Protocol, TypeVar
 
 from triradix.reference.marks import Mark
+from triradix.reference.undo import Undo
 
-Rank = tuple[int, ...]
-"""The smallest goes first."""
+Rank = Any
+"""An int or a tuple of two, one kind for all of a tree; the smallest goes first."""
 
 
 def rank_of_mark(policy: str, slru_threshold: int) -> Callable[[Mark], Rank]:
-    """How a policy ranks a page without children, of which its mark says everything. The smallest goes first."""
+    """How a policy ranks a page without children, of which its mark says everything."""
     ranks: dict[str, Callable[[Mark], Rank]] = {
-        "lru": lambda mark: (mark.last,),
+        "lru": lambda mark: mark.last,
         "lfu": lambda mark: (mark.hits, mark.last),
-        "fifo": lambda mark: (mark.birth.creation,),
-        "mru": lambda mark: (-mark.last,),
-        "filo": lambda mark: (-mark.birth.creation,),
+        "fifo": lambda mark: mark.birth,
+        "mru": lambda mark: -mark.last,
+        "filo": lambda mark: -mark.birth,
         "priority": lambda mark: (mark.priority, mark.last),
         "slru": lambda mark: (mark.hits >= slru_threshold, mark.last),
     }
@@ -41,54 +41,67 @@ _Item = TypeVar("_Item", bound=Queued)
 class Queue(Generic[_Item]):
     """A lazy heap: the item of smallest rank, in amortised O(log items).
 
-    ``item.queued`` is the rank tuple of the item's one good entry (by identity); other entries of it are left over and
-    are dropped when they surface. A rank that grew leaves its entry as it is, so a match costs nothing here: the entry
-    is put right when it surfaces. Therefore: an entry's rank is never above the true rank of its item.
+    The heap holds ranks, and a dict says whose they are: nothing there is an object that the garbage collector walks.
+    ``item.queued`` is the rank that stands for an item; ranks in the heap that stand for nobody any more are dropped
+    when they surface. A rank that grew is left as it is, so a match costs nothing here: it is put right when it
+    surfaces. Therefore: what stands for an item is never above its true rank. Two items never want one rank at the same
+    time, but a rank may be left over from one that is no candidate now; then it goes to the other.
     """
 
-    __slots__ = ("_entries", "_limit", "_rank", "_serial")
+    __slots__ = ("_heap", "_items", "_rank", "_undo")
 
-    def __init__(self, rank: Callable[[_Item], Rank | None]) -> None:
+    def __init__(self, undo: Undo, rank: Callable[[_Item], Rank | None]) -> None:
+        self._undo = undo
         self._rank = rank
         """The true rank of an item now; None if it is no candidate."""
-        self._entries: list[tuple[Rank, int, _Item]] = []
-        self._serial = count()
-        """Orders entries of one rank (one of them is then left over), since items do not compare."""
-        self._limit = 64
-        """Entries at which those left over are swept out: at most half as many again are then good, or it doubles."""
+        self._items: dict[Rank, _Item] = {}
+        self._heap: list[Rank] = []
+        """At least the keys of ``_items``. At most three times as many, and a few: then it is made anew."""
 
     def offer(self, item: _Item, rank: Rank) -> bool:
-        """Let ``item`` stand in the queue with at most ``rank``; whether that took a new entry."""
-        if item.queued is not None and item.queued <= rank:
-            return False
+        """Let ``item`` stand in the queue with at most ``rank``; whether that was new."""
+        if item.queued is not None:
+            if item.queued <= rank:
+                return False
+            self.withdraw(item)
+        holder = self._items.get(rank)
+        if holder is not None:
+            self.withdraw(holder)
+        self._undo.keep_value(item, "queued")
+        self._undo.keep_entry(self._items, rank)
+        heappush(self._heap, rank)
+        self._items[rank] = item
         item.queued = rank
-        heappush(self._entries, (rank, next(self._serial), item))
-        if len(self._entries) > self._limit:
-            self._entries = [entry for entry in self._entries if entry[2].queued is entry[0]]
-            heapify(self._entries)
-            self._limit = 2 * len(self._entries) + 64
+        if len(self._heap) > 3 * len(self._items) + 64:
+            self._heap[:] = sorted(self._items)  # one step, and what is sorted is a heap
         return True
+
+    def withdraw(self, item: _Item) -> None:
+        """Let ``item`` stand in the queue no more."""
+        rank = item.queued
+        if rank is not None:
+            self._undo.append((heappush, (self._heap, rank)))
+            self._undo.keep_entry(self._items, rank)
+            self._undo.keep_value(item, "queued")
+            del self._items[rank]
+            item.queued = None
 
     def smallest(self) -> _Item | None:
         """The candidate of smallest rank; it stays in the queue, its ``queued`` is its true rank."""
-        while self._entries:
-            queued, _, item = self._entries[0]
-            if item.queued is not queued:
-                heappop(self._entries)
+        while self._heap:
+            queued = self._heap[0]
+            item = self._items.get(queued)
+            if item is None:
+                heappop(self._heap)
                 continue
             rank = self._rank(item)
             if rank == queued:
                 return item
-            item.queued = rank
-            if rank is None:
-                heappop(self._entries)
-            else:
-                heapreplace(self._entries, (rank, next(self._serial), item))
+            self.withdraw(item)
+            if rank is not None:
+                self.offer(item, rank)
         return None
 
     def good(self) -> list[_Item]:
         """The items that stand in the queue."""
-        return [item for queued, _, item in self._entries if item.queued is queued]
-
-    def clear(self) -> None:
-        self._entries.clear()
+        return [self._items[rank] for rank in set(self._heap) if rank in self._items]

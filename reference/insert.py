@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from triradix.keys import Slots
 from triradix.reference.births import Birth
 from triradix.reference.events import stored
-from triradix.reference.marks import Mark
 from triradix.reference.merge import merge_upwards
 from triradix.reference.node import Run
 from triradix.reference.span import Span, Units
@@ -28,6 +27,7 @@ def insert(
     start = key.base
     run, depth = walk(tree, run, depth, key, goal)
     counts = tree.counts
+    tree.undo.keep(counts)
     counts.clock += 1
     counts.inserts += 1
     counts.inserted_tokens += goal - depth
@@ -36,15 +36,14 @@ def insert(
     chunk = min(depth, inserted - inserted % tree.page_size)
     if hits and chunk > 0:
         write(tree, run.holder(chunk), chunk, 0, hits=-1)
-    run = run.holder(depth)
+        run = run.holder(depth)
     if depth == goal:
-        return depth, None if run.is_root else write(tree, run, depth, counts.clock, priority, hits)
+        return depth, None if not depth else write(tree, run, depth, counts.clock, priority, hits)
     if depth < run.end:
         run = split(tree, run, depth)
     span = Span(depth, key.between(depth, goal), tree.overlap, slots[depth - start : goal - start].copy())
     leaf = _grow(tree, run, goal, span)
-    birth = leaf.marks[-1].birth
-    write(tree, leaf, goal, counts.clock, priority, hits)
+    birth = write(tree, leaf, goal, counts.clock, priority, hits)
     if tree.keeps_events:
         tree.undo.keep_length(tree.events)
         tree.events.append(stored(tree, leaf, depth, goal))
@@ -53,8 +52,10 @@ def insert(
 
 def _grow(tree: Tree, parent: Run, end: int, span: Span) -> Run:
     """Hang the pages of ``span`` below ``parent``, and join them with it if they are its only child."""
-    leaf = Run(parent.space, parent, parent.end, end, span, [])
-    leaf.marks.append(Mark(end, Birth(tree.counts.clock, leaf)))
+    birth = tree.counts.clock
+    leaf = Run(parent.space, parent, parent.end, end, span, birth)
+    tree.undo.keep_entry(tree.anchors, birth)
+    tree.anchors[birth] = leaf
     if parent.is_root and not parent.children:
         tree.undo.keep_entry(tree.spaces, parent.space.namespace)
         tree.spaces[parent.space.namespace] = parent.space
@@ -63,8 +64,6 @@ def _grow(tree: Tree, parent: Run, end: int, span: Span) -> Run:
     parent.children[page] = leaf
     counts = tree.counts
     counts.runs += 1
-    counts.marks += 1
-    counts.births += 1
     counts.total += end - leaf.start
     tree.hold(span)
     merge_upwards(tree, leaf)

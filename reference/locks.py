@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from triradix.reference import marks as marks_
+from triradix.reference.split import limit_marks
 from triradix.reference.walk import mark_at, prune_above
 
 if TYPE_CHECKING:
@@ -18,49 +18,57 @@ if TYPE_CHECKING:
 
 def lock(tree: Tree, run: Run, depth: int) -> int:
     """Lock the page of ``run`` that ends at ``depth``; returns the units that became protected."""
-    tree.begin()
-    mark = mark_at(tree, run, depth)
-    mark.locks += 1
-    run = run.holder(depth)
+    mark_at(tree, run, depth).locks += 1
+    if run.inner:
+        limit_marks(tree, run)
+        run = run.holder(depth)
     protected = 0
     while run.locked_end < depth:
+        tree.undo.append((setattr, (run, "locked_end", run.locked_end)))
         locked_before = run.locked_end > run.start
         protected += depth - run.locked_end
         run.locked_end = depth
         if locked_before or run.parent is None or run.parent.is_root:
             break
         run = run.parent
-        tree.undo.keep(run)
+        tree.undo.append((setattr, (run, "locked_children", run.locked_children)))
         run.locked_children += 1
         depth = run.end
+    tree.undo.append((setattr, (tree.counts, "protected", tree.counts.protected)))
     tree.counts.protected += protected
     return protected
 
 
 def unlock(tree: Tree, run: Run, depth: int) -> int:
     """Take back one lock of that page; returns the units that became evictable."""
-    at = marks_.segment(run.marks, depth)
-    mark = run.marks[at]
+    mark = run.mark_of(depth)
     if mark.end != depth or not mark.locks:
         raise ValueError("no lock of this node's page is left to take back")
-    tree.begin()
-    tree.undo.keep(run)
-    tree.undo.keep(mark)
+    tree.undo.append((mark.say, (mark.said(),)))
     mark.locks -= 1
-    if not mark.locks:
-        prune_above(tree, run, min(at + 1, len(run.marks) - 1))
+    if run.inner and not mark.locks:
+        prune_above(tree, run, run.mark_of(depth + 1))
     freed = 0
     while not run.locked_children:
-        locked_end = next((mark.end for mark in reversed(run.marks) if mark.locks), run.start)
+        locked_end = _deepest_lock(run)
         if locked_end == run.locked_end:
             break
         freed += run.locked_end - locked_end
+        tree.undo.append((setattr, (run, "locked_end", run.locked_end)))
         run.locked_end = locked_end
         tree.offer(run)
         if locked_end > run.start or run.parent is None or run.parent.is_root:
             break
         run = run.parent
-        tree.undo.keep(run)
+        tree.undo.append((setattr, (run, "locked_children", run.locked_children)))
         run.locked_children -= 1
+    tree.undo.append((setattr, (tree.counts, "protected", tree.counts.protected)))
     tree.counts.protected -= freed
     return freed
+
+
+def _deepest_lock(run: Run) -> int:
+    """Where the locked pages of a run without locked children end."""
+    if run.locks:
+        return run.end
+    return next((mark.end for mark in reversed(run.inner) if mark.locks), run.start)

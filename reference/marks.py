@@ -46,51 +46,41 @@ class Mark:
     def adds_nothing_to(self, deeper: Mark) -> bool:
         """Whether it can be dropped from right above ``deeper`` without a page changing in anything."""
         return (
-            self.birth is deeper.birth
+            self.birth == deeper.birth
             and self.last <= deeper.last
             and self.priority <= deeper.priority
             and not self.hits
             and not self.locks
         )
 
-    def state(self) -> tuple[int, int, int, int, int]:
-        return (self.end, self.last, self.priority, self.hits, self.locks)
+    def copy(self) -> Mark:
+        return Mark(self.end, self.birth, self.last, self.priority, self.hits, self.locks)
 
-    def restore(self, state: tuple[int, int, int, int, int]) -> None:
-        self.end, self.last, self.priority, self.hits, self.locks = state
+    def said(self) -> tuple[int, int, int, int, int, int]:
+        return (self.end, self.birth, self.last, self.priority, self.hits, self.locks)
+
+    def say(self, said: tuple[int, int, int, int, int, int]) -> None:
+        self.end, self.birth, self.last, self.priority, self.hits, self.locks = said
 
 
-def segment(marks: list[Mark], depth: int) -> int:
-    """The position of the mark whose segment holds the page that ends at ``depth``. O(log marks)."""
+Marks = tuple[Mark, ...]
+"""Sorted by end. Never changed but replaced, so that `Undo` need only remember which it was."""
+
+
+def segment(marks: Marks, depth: int) -> int:
+    """The position of the first mark at or below ``depth``; behind the last one if there is none. O(log marks)."""
+    if not marks or depth > marks[-1].end:
+        return len(marks)
     return bisect_left(marks, depth, key=_END)
 
 
-def ensure(marks: list[Mark], depth: int) -> int:
-    """The position of the mark that ends at ``depth``, after making a neutral one if there is none."""
-    if marks[-1].end == depth:
-        return len(marks) - 1
-    at = segment(marks, depth)
-    if marks[at].end != depth:
-        marks.insert(at, Mark(depth, marks[at].birth))
-    return at
-
-
-def prune(marks: list[Mark], at: int) -> None:
-    """Drop the marks right above ``marks[at]`` that add nothing to it. Amortised O(1): each was put there once."""
-    first = at
-    while first and marks[first - 1].adds_nothing_to(marks[at]):
-        first -= 1
-    del marks[first:at]
-
-
-def pruned(marks: list[Mark]) -> list[Mark]:
+def pruned(marks: Marks) -> Marks:
     """The marks without those to which all deeper ones together leave nothing to say. O(marks)."""
     kept = [marks[-1]]
     last, priority = marks[-1].last, marks[-1].priority
     for mark in reversed(marks[:-1]):
         said = mark.last <= last and mark.priority <= priority and not mark.hits and not mark.locks
-        if not said or mark.birth is not kept[-1].birth:
+        if not said or mark.birth != kept[-1].birth:
             kept.append(mark)
             last, priority = max(last, mark.last), max(priority, mark.priority)
-    kept.reverse()
-    return kept
+    return tuple(reversed(kept))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from triradix.reference import marks as marks_
 from triradix.reference.births import move_anchors
-from triradix.reference.marks import Mark
+from triradix.reference.marks import Marks, pruned
 from triradix.reference.node import Run
 
 if TYPE_CHECKING:
@@ -28,13 +27,13 @@ def merge_upwards(tree: Tree, run: Run) -> None:
             return
         if upper.span is not run.span and upper.end - upper.start > 2 * (run.end - run.start):
             return
-        marks = marks_.pruned(upper.marks + run.marks)
+        marks = pruned((*upper.inner, upper.copy(), *run.marks))
         if len(marks) > MOST_MERGED_MARKS:
             return
-        _merge(tree, upper, run, marks)
+        _merge(tree, upper, run, marks[:-1])
 
 
-def _merge(tree: Tree, upper: Run, run: Run, marks: list[Mark]) -> None:
+def _merge(tree: Tree, upper: Run, run: Run, inner: Marks) -> None:
     parent = upper.parent
     assert parent is not None, "a root is not merged"
     tree.undo.keep(upper)
@@ -52,9 +51,9 @@ def _merge(tree: Tree, upper: Run, run: Run, marks: list[Mark]) -> None:
     else:
         tree.counts.digests -= len(run.digests)
         run.digests = upper.digests
-    move_anchors(tree.undo, upper.marks, upper, run, None)
-    tree.counts.marks += len(marks) - len(upper.marks) - len(run.marks)
-    run.marks = marks
+    move_anchors(tree, upper.marks, upper, run, None)
+    tree.counts.marks += len(inner) - len(upper.inner) - len(run.inner)
+    run.inner = inner
     if run.locked_end == run.start:
         run.locked_end = upper.locked_end
     run.start = upper.start

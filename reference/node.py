@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from triradix.arguments import INT64_MIN
 from triradix.reference.births import Birth
-from triradix.reference.marks import Mark, segment
+from triradix.reference.marks import Mark, Marks, segment
 from triradix.reference.span import Span
 
 if TYPE_CHECKING:
@@ -13,31 +14,40 @@ if TYPE_CHECKING:
     from triradix.reference.spaces import Space
 
 
-class Run:
+class Run(Mark):
     """The pages (start, end] of one path, without a branch in between. The root of a space is a run of no pages.
 
+    It is itself the mark of its last page: most runs need no other, and so an insert makes two objects that the garbage
+    collector walks, the run and its span. For the same reason tuples that are seldom filled stand where lists might.
+
     A split makes the upper part a new run, and a merge lets the lower run take in the upper: the lower part keeps its
-    identity, and with it its children, its tail and its place in the eviction queue.
+    identity, and with it its children, its last mark and its place in the eviction queue.
     """
 
     __slots__ = (
-        "children", "digests", "end", "locked_children", "locked_end", "marks", "parent", "queued", "space", "span",
-        "start",
+        "children", "digests", "inner", "locked_children", "locked_end", "parent", "queued", "space", "span", "start",
     )  # fmt: skip
 
-    def __init__(self, space: Space, parent: Run | None, start: int, end: int, span: Span, marks: list[Mark]) -> None:
+    def __init__(self, space: Space, parent: Run | None, start: int, end: int, span: Span, birth: Birth) -> None:
+        self.end = end
+        self.birth = birth
+        self.last = 0
+        self.priority = INT64_MIN
+        self.hits = 0
+        self.locks = 0
         self.space = space
         self.parent = parent
         """None for a root, and for a run that is gone."""
         self.start = start
-        self.end = end
         self.span = span
         """Holds tokens and slots of at least (start, end]."""
         self.children: dict[bytes, Run] = {}
-        """By the tokens of their first page. (Python seeds the hash of bytes: nobody can aim at collisions.)"""
-        self.marks = marks
-        """Sorted by end; the last one ends where the run does. A root has none."""
-        self.digests: list[bytes] = []
+        """By the tokens of their first page: one look-up a step, however many children there are.
+
+        (Python seeds the hash of bytes: nobody can aim at collisions.)"""
+        self.inner: Marks = ()
+        """The marks above the last one."""
+        self.digests: tuple[bytes, ...] = ()
         """Of its first pages, as far as somebody asked for them."""
         self.locked_end = start
         """The pages (start, locked_end] are locked. Locks of a run always hold a prefix of it."""
@@ -54,6 +64,11 @@ class Run:
     def is_evictable(self) -> bool:
         """Whether its last page can go."""
         return not self.children and self.locked_end < self.end
+
+    @property
+    def marks(self) -> Marks:
+        """All of them; the last one is the run itself."""
+        return (*self.inner, self)
 
     def first_page(self, page_size: int) -> bytes:
         """Its key among the children of its parent."""
@@ -76,16 +91,25 @@ class Run:
         runs.reverse()
         return runs
 
+    def mark_of(self, depth: int) -> Mark:
+        """The mark whose segment holds the page that ends at ``depth``. O(log marks)."""
+        if not self.inner:
+            return self
+        at = segment(self.inner, depth)
+        return self.inner[at] if at < len(self.inner) else self
+
     def birth_at(self, depth: int) -> Birth:
         """The birth of its page that ends at ``depth``."""
-        return self.marks[segment(self.marks, depth)].birth
+        return self.mark_of(depth).birth
 
     def state(self) -> tuple[Any, ...]:
-        """What `Undo` needs to put the run back. What its marks say and the entries of ``children`` are kept apart."""
+        """What `Undo` needs to put the run back. What its inner marks say, the entries of ``children`` and ``queued``
+        are kept apart.
+        """
         locks = (self.locked_end, self.locked_children)
-        return (self.parent, self.start, self.end, self.span, self.children, self.digests, self.marks[:], *locks)
+        return (self.said(), self.parent, self.start, self.span, self.children, self.inner, self.digests, *locks)
 
     def restore(self, state: tuple[Any, ...]) -> None:
-        (self.parent, self.start, self.end, self.span, self.children, self.digests, marks, *locks) = state
+        (said, self.parent, self.start, self.span, self.children, self.inner, self.digests, *locks) = state
         self.locked_end, self.locked_children = locks
-        self.marks = marks[:]
+        self.say(said)

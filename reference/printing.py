@@ -38,6 +38,5 @@ def _line(run: Run) -> str:
     units = min(run.end - run.start, _SHOWN)
     tokens = np.frombuffer(run.span.between(run.start, run.start + units), np.uint32).tolist()
     more = ", …" if run.end - run.start > units else ""
-    mark = run.marks[-1]
     locked = f", locked to {run.locked_end}" if run.locked_end > run.start else ""
-    return f"({run.start}, {run.end}] {', '.join(map(str, tokens))}{more} | last {mark.last}{locked}"
+    return f"({run.start}, {run.end}] {', '.join(map(str, tokens))}{more} | last {run.last}{locked}"

@@ -64,14 +64,14 @@ class Node(_NoCopies, results.Node):
         if not isinstance(other, Node):
             return NotImplemented
         return (
-            self._birth is other._birth
+            self._birth == other._birth
             and self._length == other._length
             and self._epoch is other._epoch
             and self._namespace == other._namespace
         )
 
     def __hash__(self) -> int:
-        return hash((self._birth and self._birth.creation, self._length, self._namespace))
+        return hash((self._birth, self._length, self._namespace))
 
     def __repr__(self) -> str:
         namespace = "" if self._namespace == DEFAULT_NAMESPACE else f", extra_key={self._namespace!r}"

@@ -15,7 +15,7 @@ class Space:
 
     def __init__(self, namespace: Namespace, overlap: int, leaves: Queue[Run]) -> None:
         self.namespace = namespace
-        self.root = Run(self, None, 0, 0, empty_span(overlap), [])
+        self.root = Run(self, None, 0, 0, empty_span(overlap), 0)
         self.leaves = leaves
         self.queued: Rank | None = None
         """The rank that stands in the queue of spaces for it, if any."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from triradix.reference import marks as marks_
 from triradix.reference.births import move_anchors
+from triradix.reference.marks import segment
 from triradix.reference.node import Run
 
 if TYPE_CHECKING:
@@ -22,25 +22,29 @@ def split(tree: Tree, run: Run, depth: int) -> Run:
     tree.undo.keep(run)
     page, below = run.first_page(tree.page_size), run.span.between(depth, depth + tree.page_size)
     tree.undo.keep_entry(parent.children, page)
-    before = len(run.marks)
-    cut = marks_.ensure(run.marks, depth) + 1
-    upper = Run(run.space, parent, run.start, depth, run.span, run.marks[:cut])
+    inner = run.inner
+    cut = segment(inner, depth)
+    upper = Run(run.space, parent, run.start, depth, run.span, run.birth_at(depth))
+    upper.inner, below_cut = inner[:cut], inner[cut:]
+    if below_cut and below_cut[0].end == depth:  # the mark of the last page above is there; else that page has none
+        upper.say(below_cut[0].said())
+        below_cut = below_cut[1:]
     pages = (depth - run.start) // tree.page_size
     upper.digests, run.digests = run.digests[:pages], run.digests[pages:]
     upper.locked_end = min(run.locked_end, depth)
     upper.locked_children = int(run.locked_end > depth)
     upper.children[below] = run
     tree.counts.runs += 1
-    tree.counts.marks += len(run.marks) - before
-    run.marks = run.marks[cut:]
+    tree.counts.marks += len(upper.inner) + len(below_cut) - len(inner)
+    run.inner = below_cut
     run.start = depth
     run.locked_end = max(run.locked_end, depth)
     run.parent = upper
     parent.children[page] = upper
-    move_anchors(tree.undo, upper.marks, run, upper, run.marks[0].birth)
+    move_anchors(tree, upper.marks, run, upper, run.marks[0].birth)
     return upper
 
 
 def limit_marks(tree: Tree, run: Run) -> None:
-    if len(run.marks) > MOST_MARKS:
-        split(tree, run, run.marks[MOST_MARKS // 2].end)
+    if len(run.inner) >= MOST_MARKS:
+        split(tree, run, run.inner[MOST_MARKS // 2].end)

@@ -23,8 +23,8 @@ class Tree:
     """All spaces of a cache, from one ``reset`` to the next."""
 
     __slots__ = (
-        "counts", "epoch", "events", "hits_matter", "keeps_events", "overlap", "page_size", "queue", "rank_of_mark",
-        "spaces", "undo",
+        "anchors", "counts", "epoch", "events", "hits_matter", "keeps_events", "overlap", "page_size", "queue",
+        "rank_of_mark", "ranks_fall", "spaces", "undo",
     )  # fmt: skip
 
     def __init__(self, config: Config, undo: Undo, events: list[KVCacheEvent]) -> None:
@@ -33,10 +33,14 @@ class Tree:
         self.keeps_events = config.enable_kv_cache_events
         self.rank_of_mark = rank_of_mark(config.eviction_policy, config.slru_threshold)
         self.hits_matter = ranks_by_hits(config.eviction_policy)
+        self.ranks_fall = config.eviction_policy == "mru"
+        """Whether a page that is used goes earlier. (With all others it stays where it is, or goes later.)"""
         self.events = events
         self.spaces: dict[Namespace, Space] = {}
         """Those that have pages."""
-        self.queue: Queue[Space] = Queue(self._rank_of_space)
+        self.anchors: dict[Birth, Run] = {}
+        """For each birth the run with its deepest page that is left."""
+        self.queue: Queue[Space] = Queue(undo, self._rank_of_space)
         """The spaces by the smallest rank among their leaves."""
         self.counts = Counts()
         self.undo = undo
@@ -48,7 +52,7 @@ class Tree:
     def root_of(self, namespace: Namespace) -> Run:
         """The root of a space; of a new one, not kept until it has pages, if there is none."""
         space = self.spaces.get(namespace)
-        return (space or Space(namespace, self.overlap, Queue(self._rank_of_run))).root
+        return (space or Space(namespace, self.overlap, Queue(self.undo, self._rank_of_run))).root
 
     def runs(self) -> Iterator[Run]:
         """Every run, roots apart, in no particular order."""
@@ -69,21 +73,16 @@ class Tree:
             "evicted_tokens": counts.evicted_tokens,
             "total_tokens": counts.total,
             "nodes": counts.runs,
-            "memory_bytes": counts.memory_bytes(len(self.spaces)),
+            "memory_bytes": counts.memory_bytes(len(self.spaces), len(self.anchors)),
         }
 
     # Changing
 
-    def begin(self) -> None:
-        """All checks are done: from here on the operation changes the tree."""
-        self.undo.last_of_all(self.requeue)
-        self.undo.keep(self.counts)
-
     def empty(self, run: Run) -> None:
-        """Nothing of the tree hangs on ``run`` any more, should an entry of a queue still hold it."""
-        run.parent, run.children, run.marks, run.digests = None, {}, [], []
+        """Nothing of the tree hangs on ``run`` any more."""
+        run.space.leaves.withdraw(run)
+        run.parent, run.children, run.inner, run.digests = None, {}, (), ()
         run.end = run.locked_end = run.start
-        run.queued = None
         self.counts.runs -= 1
 
     # Losing pages
@@ -114,16 +113,14 @@ class Tree:
         self.empty(run)
 
     def end_birth(self, birth: Birth) -> None:
-        self.undo.keep(birth)
-        birth.anchor = None
-        self.counts.births -= 1
+        self.undo.keep_entry(self.anchors, birth)
+        del self.anchors[birth]
 
     def remove_space(self, space: Space) -> None:
-        """Drop a space without pages; what is left of it in the queue of spaces is swept out in time."""
+        """Drop a space without pages."""
         self.undo.keep_entry(self.spaces, space.namespace)
         del self.spaces[space.namespace]
-        space.queued = None
-        space.leaves.clear()
+        self.queue.withdraw(space)
 
     def hold(self, span: Span) -> None:
         self.counts.spans += 1
@@ -145,29 +142,17 @@ class Tree:
             self.queue.offer(run.space, rank)
 
     def _rank_of_run(self, run: Run) -> Rank | None:
-        return self.rank_of_mark(run.marks[-1]) if run.is_evictable else None
+        return self.rank_of_mark(run) if run.is_evictable else None
 
     def _rank_of_space(self, space: Space) -> Rank | None:
         leaf = space.leaves.smallest()
         return leaf.queued if leaf is not None else None
-
-    def requeue(self) -> None:
-        """Build the queues anew, as the end of a roll back: what is halfway in a heap cannot be put back. O(runs)."""
-        self.queue.clear()
-        for space in self.spaces.values():
-            space.queued = None
-            space.leaves.clear()
-        for run in self.runs():
-            run.queued = None
-            self.offer(run)
 
     def take_apart(self) -> None:
         """Cut every tie of a tree that is given up: handles to its pages do not keep it, and its runs go one by one,
         not each inside the one above. O(runs).
         """
         for run in list(self.runs()):
-            for mark in run.marks:
-                mark.birth.anchor = None
-            run.parent, run.children, run.marks = None, {}, []
+            run.parent, run.children = None, {}
+        self.anchors.clear()
         self.spaces.clear()
-        self.queue.clear()

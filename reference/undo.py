@@ -12,6 +12,8 @@ from typing import Any, Protocol, TypeVar
 
 _Key = TypeVar("_Key")
 
+Step = tuple[Callable[..., Any], tuple[Any, ...]]
+
 
 class Restorable(Protocol):
     def state(self) -> Any: ...
@@ -19,39 +21,33 @@ class Restorable(Protocol):
     def restore(self, state: Any) -> None: ...
 
 
-class Undo:
-    """The steps back to where the operation began. Empty between operations."""
+class Undo(list[Step]):
+    """The steps back to where the operation began: calls to make, with their arguments. Empty between operations.
 
-    __slots__ = ("_steps",)
+    A list, so that the two or three steps of a match cost an ``append`` each and no call of a Python function.
+    """
 
-    def __init__(self) -> None:
-        self._steps: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
-
-    def __bool__(self) -> bool:
-        return bool(self._steps)
-
-    def last_of_all(self, step: Callable[[], Any]) -> None:
-        """Take ``step`` once everything that is kept from now on is back in place."""
-        self._steps.append((step, ()))
+    __slots__ = ()
 
     def keep(self, thing: Restorable) -> None:
-        self._steps.append((thing.restore, (thing.state(),)))
+        self.append((thing.restore, (thing.state(),)))
+
+    def keep_value(self, thing: object, name: str) -> None:
+        """One attribute alone."""
+        self.append((setattr, (thing, name, getattr(thing, name))))
 
     def keep_entry(self, table: dict[_Key, Any], key: _Key) -> None:
         if key in table:
-            self._steps.append((table.__setitem__, (key, table[key])))
+            self.append((table.__setitem__, (key, table[key])))
         else:
-            self._steps.append((table.pop, (key, None)))
+            self.append((table.pop, (key, None)))
 
     def keep_length(self, queue: list[Any]) -> None:
         """That ``queue`` is only appended to from here on."""
-        self._steps.append((queue.__delitem__, (slice(len(queue), None),)))
-
-    def forget(self) -> None:
-        self._steps.clear()
+        self.append((queue.__delitem__, (slice(len(queue), None),)))
 
     def roll_back(self) -> None:
-        while self._steps:
-            step, arguments = self._steps[-1]
+        while self:
+            step, arguments = self[-1]
             step(*arguments)
-            self._steps.pop()
+            self.pop()

@@ -8,9 +8,8 @@ import numpy as np
 
 from triradix.arguments import INT64_MIN
 from triradix.keys import Slots
-from triradix.reference import marks as marks_
 from triradix.reference.births import Birth
-from triradix.reference.marks import Mark
+from triradix.reference.marks import Mark, Marks, segment
 from triradix.reference.merge import merge_upwards
 from triradix.reference.node import Run
 from triradix.reference.span import Units
@@ -25,13 +24,15 @@ def walk(tree: Tree, run: Run, depth: int, key: Units, goal: int) -> tuple[Run, 
 
     Returns the run and the depth where the walk ended. O(goal - depth, and the runs walked through).
     """
+    page_size = tree.page_size
     while True:
-        if depth < run.end and depth < goal:
-            depth = run.span.equal_until(key, depth, min(run.end, goal))
-            depth -= depth % tree.page_size
-        if depth < run.end or depth == goal:
+        end = run.end
+        if depth < end and depth < goal:
+            depth = run.span.equal_until(key, depth, end if end < goal else goal)
+            depth -= depth % page_size
+        if depth < end or depth == goal:
             return run, depth
-        child = run.children.get(key.between(depth, depth + tree.page_size))
+        child = run.children.get(key.between(depth, depth + page_size))
         if child is None:
             return run, depth
         run = child
@@ -39,14 +40,14 @@ def walk(tree: Tree, run: Run, depth: int, key: Units, goal: int) -> tuple[Run, 
 
 def match(tree: Tree, run: Run, depth: int, key: Units, goal: int) -> tuple[int, Birth | None]:
     """The depth that ``key`` reaches, and the birth of the page there (None: the root)."""
-    start = key.base
+    start = depth
     run, depth = walk(tree, run, depth, key, goal)
     counts = tree.counts
+    tree.undo.append((counts.restore_lookups, (counts.clock, counts.lookup_tokens, counts.hit_tokens)))
     counts.clock += 1
-    counts.lookups += 1
     counts.lookup_tokens += goal - start
     counts.hit_tokens += depth - start
-    return depth, None if run.is_root else write(tree, run, depth, counts.clock)
+    return depth, write(tree, run, depth, counts.clock) if depth else None
 
 
 def write(tree: Tree, run: Run, depth: int, last: int, priority: int = INT64_MIN, hits: int = 0) -> Birth:
@@ -54,48 +55,58 @@ def write(tree: Tree, run: Run, depth: int, last: int, priority: int = INT64_MIN
 
     Afterwards the page may stand in a new run above ``run``.
     """
-    tree.undo.keep(run)
-    marks = run.marks
-    before = len(marks)
-    at = marks_.ensure(marks, depth)
-    mark = marks[at]
-    tree.undo.keep(mark)
-    mark.last = max(mark.last, last)
-    mark.priority = max(mark.priority, priority)
+    before = run.inner
+    mark = mark_at(tree, run, depth)
+    if last > mark.last:
+        mark.last = last
+    if priority > mark.priority:
+        mark.priority = priority
     mark.hits += hits
-    marks_.prune(marks, at)
-    tree.counts.marks += len(marks) - before
-    if len(marks) < before:
-        merge_upwards(tree, run)
-    limit_marks(tree, run)
-    if depth == run.end:
+    if run.inner:
+        prune_above(tree, run, mark)
+        if len(run.inner) < len(before):
+            merge_upwards(tree, run)
+        limit_marks(tree, run)
+    # While a leaf stands in the queue, only a rank that may have become less matters there.
+    if mark is run and (run.queued is None or hits < 0 or tree.ranks_fall):
         tree.offer(run)
     return mark.birth
 
 
 def mark_at(tree: Tree, run: Run, depth: int) -> Mark:
-    """The mark of the page of ``run`` that ends at ``depth``, to be changed.
-
-    The page may stand in a new run above ``run`` afterwards.
-    """
-    tree.undo.keep(run)
-    before = len(run.marks)
-    mark = run.marks[marks_.ensure(run.marks, depth)]
-    tree.undo.keep(mark)
-    tree.counts.marks += len(run.marks) - before
-    limit_marks(tree, run)
+    """The mark of the page of ``run`` that ends at ``depth``, to be changed."""
+    mark = run.mark_of(depth)
+    if mark.end == depth:
+        tree.undo.append((mark.say, (mark.said(),)))
+        return mark
+    mark = Mark(depth, mark.birth)
+    at = segment(run.inner, depth)
+    set_inner(tree, run, (*run.inner[:at], mark, *run.inner[at:]))
     return mark
 
 
-def prune_above(tree: Tree, run: Run, at: int) -> None:
-    """Drop the marks of ``run`` that add nothing to ``run.marks[at]`` any more."""
-    before = len(run.marks)
-    marks_.prune(run.marks, at)
-    tree.counts.marks += len(run.marks) - before
+def prune_above(tree: Tree, run: Run, mark: Mark) -> None:
+    """Drop the marks of ``run`` right above ``mark`` that add nothing to it. Amortised O(1)."""
+    inner = run.inner
+    at = first = segment(inner, mark.end)
+    while first and inner[first - 1].adds_nothing_to(mark):
+        first -= 1
+    if first < at:
+        set_inner(tree, run, inner[:first] + inner[at:])
+
+
+def set_inner(tree: Tree, run: Run, inner: Marks) -> None:
+    """Give ``run`` other inner marks."""
+    tree.undo.keep(tree.counts)
+    tree.undo.keep_value(run, "inner")
+    tree.counts.marks += len(inner) - len(run.inner)
+    run.inner = inner
 
 
 def path_slots(tree: Tree, run: Run, start: int, end: int) -> Slots:
     """The slots (start, end] of the path that ends in ``run``. O(result, and the runs above)."""
+    if start >= run.start and start < end:
+        return run.span.slots_between(start, end).copy()
     slots = np.empty(max(end - start, 0), np.int64)
     while end > start:
         run = run.holder(end)
