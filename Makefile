@@ -85,6 +85,15 @@ test-thorough: build cargo-test ## The crate's own tests, then the suite with lo
 cargo-test: $(STAMPS)/venv ## The Rust crate's own tests, without Python
 	cd rust_impl && cargo test --locked
 
+# Only what this run has measured stands in the table.
+ABLATIONS := $(CURDIR)/rust_impl/target/ablations
+
+ablations: $(STAMPS)/venv ## Measure the Rust tree's design choices against others; ARGS=--quick takes 3 minutes
+	@rm -rf "$(ABLATIONS)"
+	cd rust_impl && CRITERION_HOME="$(ABLATIONS)" cargo bench --locked --benches --no-fail-fast -- --noplot $(ARGS)
+	$(BIN)/python rust_impl/benches/table.py "$(ABLATIONS)" --command "make ablations$(if $(ARGS), ARGS=\"$(ARGS)\")" \
+		$(if $(ARGS),,--page docs/ABLATIONS.md)
+
 mutants: build ## Plant faults in the reference: the suite must catch each
 	$(BIN)/python tests/mutants.py $(ARGS)
 

@@ -21,6 +21,7 @@ mod nodes;
 mod spans;
 
 use std::path::Path;
+use std::time::Duration;
 
 use nodes::{Boxed, Counted, Forest, LEVELS, Slabbed};
 use spans::{Blocks, Generations, SLOTS_OF_A_LEAF, Store, Vecs};
@@ -38,6 +39,8 @@ fn count<T>(group: &str, row: &str, column: &str, each: usize, make: impl FnOnce
     let bytes = (counting::alive() - before) as f64 / each as f64;
     drop(made);
     println!("{group}/{row}/{column}: {bytes:.3}");
+    // The table stands in the order of writing, and the times of files are coarse.
+    std::thread::sleep(Duration::from_millis(10));
     if let Some(home) = std::env::var_os("CRITERION_HOME") {
         let folder = Path::new(&home).join(group).join(row).join(column).join("new");
         let kept = keep(&folder, &[group, row, column], bytes);
