@@ -16,13 +16,15 @@ from triradix.arguments import as_threads
 
 from .exclusive cimport batches_begin, batches_end
 from .keys cimport Tokens, check_tokens, namespace_of, recall, release_tokens, remember, take_tokens
-from .key cimport Key
+from .key cimport Key, key_count
+from .prefetch cimport GROUP, go_ahead
 from .results cimport BatchMatchResult, array_data, new_array
 from .spaces cimport Forest
 from .tree cimport Handle, Place, Tree
 from .walk cimport DONE, match_pages, units_of, walk_on
 
 cdef Py_ssize_t CHUNK_KEYS = 1 << 14
+cdef Py_ssize_t FEW = 8               # keys that are served without going ahead
 cdef int64_t CHUNK_UNITS = 1 << 23    # milliseconds: to get the GIL back takes 5 of them where another thread uses it
 
 
@@ -48,6 +50,7 @@ cdef class Batch:
     cdef Forest forest
     cdef Py_ssize_t count
     cdef Tokens *tokens
+    cdef Key *keys       # the same, side by side
     cdef Place *roots
     cdef Handle *known   # a page that the key is known to begin with; of length 0: none
     cdef list names      # None: all in the default namespace
@@ -59,7 +62,8 @@ cdef class Batch:
         self.tokens = <Tokens *> calloc(len(items) + 1, sizeof(Tokens))
         self.roots = <Place *> calloc(len(items) + 1, sizeof(Place))
         self.known = <Handle *> calloc(len(items) + 1, sizeof(Handle))
-        if self.tokens == NULL or self.roots == NULL or self.known == NULL:
+        self.keys = <Key *> calloc(len(items) + 1, sizeof(Key))
+        if self.keys == NULL or self.tokens == NULL or self.roots == NULL or self.known == NULL:
             raise MemoryError
         for i in range(len(items)):
             self.count = i + 1
@@ -69,6 +73,7 @@ cdef class Batch:
                 # Whole, since nothing is done if one of the keys is bad.
                 take_tokens(items[i], &self.tokens[i])
                 check_tokens(items[i], &self.tokens[i])
+                self.keys[i] = self.tokens[i].key
             except (TypeError, ValueError) as error:
                 raise located(error, f"keys[{i}]") from None
         if extra_keys is not None:
@@ -93,6 +98,7 @@ cdef class Batch:
         for i in range(self.count):
             release_tokens(&self.tokens[i])
         free(self.tokens)
+        free(self.keys)
         free(self.roots)
         free(self.known)
 
@@ -106,11 +112,11 @@ cdef class Batch:
             if batches_begin():
                 self.forest.busy = True
                 with nogil:
-                    done = work(&self.forest.tree, self.tokens, self.roots, self.known, at, end, handles, lengths)
+                    done = work(&self.forest.tree, self.keys, self.roots, self.known, at, end, handles, lengths)
                 self.forest.busy = False
                 batches_end()
             else:
-                done = work(&self.forest.tree, self.tokens, self.roots, self.known, at, end, handles, lengths)
+                done = work(&self.forest.tree, self.keys, self.roots, self.known, at, end, handles, lengths)
             if done < end:
                 raise MemoryError
             if handles != NULL:
@@ -132,13 +138,13 @@ cdef class Batch:
             found = recall(&self.tokens[end], self.forest.number)
             if found != NULL:
                 self.known[end] = found[0]
-            units += self.tokens[end].key.count
+            units += key_count(self.keys[end])
             end += 1
         return end
 
 
 cdef Py_ssize_t work(
-    Tree *tree, const Tokens *tokens, const Place *roots, const Handle *known, Py_ssize_t at, Py_ssize_t end,
+    Tree *tree, const Key *keys, const Place *roots, const Handle *known, Py_ssize_t at, Py_ssize_t end,
     Handle *handles, int64_t *lengths,
 ) noexcept nogil:
     """Serve the keys from ``at`` on; return the first that was not served, for lack of memory."""
@@ -146,10 +152,12 @@ cdef Py_ssize_t work(
     cdef Key key
     cdef const Handle *known_page
     for i in range(at, end):
-        key = tokens[i].key
+        if (i - at) % GROUP == 0 and end - at >= FEW:
+            go_ahead(tree, keys + i, roots + i, known + i, <int> min(end - i, <Py_ssize_t> GROUP))
+        key = keys[i]
         known_page = &known[i] if known[i].length else NULL
         if lengths != NULL:
-            lengths[i] = walk_on(tree, roots[i], known_page, key, units_of(tree, key.count)).depth
+            lengths[i] = walk_on(tree, roots[i], known_page, key, units_of(tree, key_count(key))).depth
         elif match_pages(tree, roots[i], known_page, key, &handles[i]) != DONE:
             return i
     return end

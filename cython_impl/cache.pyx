@@ -7,7 +7,6 @@ runs and no object is made, since both could let other code at the same cache.
 cimport cython
 from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy
 
 from triradix.arguments import shown
 from triradix.config import POLICIES, check_config
@@ -20,9 +19,8 @@ from .events cimport CLEARED, event_free, event_new, event_object, event_queue
 from .eviction cimport evict_from
 from .hash_functions cimport DIGEST, namespace_seed
 from .hashing cimport path_digests
-from .heap cimport heap_reserve
 from .insert cimport Insertion, insert_pages
-from .key cimport Key, key_from, key_token
+from .key cimport Key, key_count, key_from, key_token
 from .keys cimport (
     Slots, Tokens, check_tokens, count_of, int64_of, length_of, namespace_of, no_slots, recall, release_slots,
     release_tokens, remember, same_length, take_slots, take_slowly, take_tokens,
@@ -32,9 +30,10 @@ from .printing cimport print_forest
 from .results cimport InsertResult, MatchResult, Node, array_data, new_array, place_of
 from .slab cimport slab_live
 from .spaces cimport Forest
+from .span cimport read_slots
 from .tree cimport (
-    FIFO, FILO, LFU, PRIORITY, SLRU, Event, Handle, Heap, Place, Policy, Run, Tree, page_slots, page_tokens, run_at,
-    space_at,
+    FIFO, FILO, LFU, PRIORITY, SLRU, Detail, Event, Handle, Place, Policy, Run, Tree, Weight, detail_of, length_of_run,
+    page_tokens, run_at,
 )
 from .walk cimport (
     DONE, NO_MEMORY, OUTSIDE, Answer, gather, match_pages, reserve_touch, units_of, walk_on,
@@ -64,6 +63,9 @@ cdef class RadixCache:
         tree.by_last = tree.policy != FIFO and tree.policy != FILO
         tree.by_hits = tree.policy == LFU or tree.policy == SLRU
         tree.by_priority = tree.policy == PRIORITY
+        tree.has_weights = tree.by_hits or tree.by_priority
+        if tree.has_weights:
+            tree.marks.column_size = sizeof(Weight)
         tree.events_on = self.config.enable_kv_cache_events
 
     @property
@@ -130,6 +132,7 @@ cdef class RadixCache:
         cdef Tokens tokens
         cdef Place place
         cdef Place found
+        cdef int64_t units
         cdef Tree *tree = &self.forest.tree
         cdef bint done = False
         try:
@@ -137,7 +140,8 @@ cdef class RadixCache:
             name = self.name_of(extra_key, start)
             while not done:
                 place = self.begin(start, name, tokens.key)
-                found = walk_on(tree, place, self.known(start, &tokens), tokens.key, units_of(tree, tokens.key.count))
+                units = units_of(tree, key_count(tokens.key))
+                found = walk_on(tree, place, self.known(start, &tokens), tokens.key, units)
                 # What was not compared with tokens may be none.
                 done = are_tokens(key_from(tokens.key, found.depth - place.depth))
                 if not done:
@@ -168,9 +172,9 @@ cdef class RadixCache:
         try:
             take_tokens(key, &tokens)
             result.name = self.name_of(extra_key, start)
-            same_length(length_of(values), tokens.key.count)
+            same_length(length_of(values), key_count(tokens.key))
             take_slots(values, &slots)
-            same_length(slots.count, tokens.key.count)
+            same_length(slots.count, key_count(tokens.key))
             insertion.priority = int64_of(priority, "priority")
             insertion.inserted_len = count_of(inserted_len, "inserted_len")
             insertion.slots = slots.data
@@ -178,13 +182,13 @@ cdef class RadixCache:
             insertion.seed_size = namespace_seed(result.name, seed) if self.forest.tree.events_on else 0
             while not done:
                 insertion.key = tokens.key
-                insertion.units = units_of(&self.forest.tree, tokens.key.count)
+                insertion.units = units_of(&self.forest.tree, key_count(tokens.key))
                 insertion.known = self.known(start, &tokens)
                 answer = self.insert_below(self.begin(start, result.name, tokens.key), &insertion, result)
                 done = answer == DONE
                 if not done:
                     self.try_again(answer, key, &tokens)
-                    same_length(slots.count, tokens.key.count)
+                    same_length(slots.count, key_count(tokens.key))
             if start is None:
                 remember(&tokens, self.forest.number, &result.handle)
         finally:
@@ -207,7 +211,7 @@ cdef class RadixCache:
         answer = insert_pages(tree, place, insertion)
         if answer != DONE:
             if made_root:
-                self.forest.drop_space(run_at(tree, place.run).space)
+                self.forest.drop_space(detail_of(tree, place.run).space)
             return answer
         if tree.last_event != last_event:
             self.forest.name_event(tree.last_event, result.name)
@@ -218,24 +222,24 @@ cdef class RadixCache:
 
     def inc_lock_ref(self, node):
         """Lock every page from ``node`` to the root: the units that became protected."""
+        cdef int64_t locked
         cdef Place place = self.node_place(node)
         if place.depth == 0:
             return 0
         if reserve_touch(&self.forest.tree):
             raise MemoryError
-        return lock_page(&self.forest.tree, place.run, place.depth)
+        locked = lock_page(&self.forest.tree, place.run, place.depth)
+        if locked < 0:
+            raise ValueError("this node's page has as many locks as can be counted")
+        return locked
 
     def dec_lock_ref(self, node):
         """Take back one ``inc_lock_ref`` of the same page: the units that became evictable."""
         cdef Tree *tree = &self.forest.tree
         cdef Place place = self.node_place(node)
         cdef int64_t released
-        cdef Heap *heap
         if place.depth == 0:
             return 0
-        heap = &space_at(tree, run_at(tree, place.run).space).candidates
-        if heap_reserve(tree, heap, heap.size + 1):
-            raise MemoryError
         released = unlock_page(tree, place.run, place.depth)
         if released < 0:
             raise ValueError("no lock of this node's page is left to take back")
@@ -284,6 +288,7 @@ cdef class RadixCache:
         cdef int64_t *slots
         cdef uint32_t at
         cdef const Run *run
+        cdef const Detail *detail
         self.forest.enter()
         while total != tree.total:
             total = tree.total
@@ -292,9 +297,10 @@ cdef class RadixCache:
         slots = array_data(array)
         for at in range(1, tree.runs.used):
             run = run_at(tree, at)
-            if run.space and run.parent:
-                memcpy(slots, page_slots(run, run.start), (run.end - run.start) * sizeof(int64_t))
-                slots += run.end - run.start
+            detail = detail_of(tree, at)
+            if detail.space and run.parent:
+                read_slots(detail.span, detail.offset, length_of_run(run), slots)
+                slots += length_of_run(run)
         return array
 
     def total_size(self):
@@ -444,6 +450,6 @@ cdef class RadixCache:
         place = place_of(self.forest, &own.handle, own.name)
         if self.forest.tree.overlap and place.depth:
             last_token = page_tokens(run_at(&self.forest.tree, place.run), place.depth)[0]
-            if key.count == 0 or key_token(key, 0) != last_token:
+            if key_count(key) == 0 or key_token(key, 0) != last_token:
                 raise ValueError(f"with bigram, a key below a node must begin with the node's last token, {last_token}")
         return place

@@ -12,9 +12,10 @@ cdef inline uint32_t only_child(const Run *run) noexcept nogil:
 
 cdef int children_reserve(Tree *tree, uint64_t count) noexcept nogil
 cdef void children_free(Tree *tree) noexcept nogil
-cdef uint32_t child_hash(const Tree *tree, uint32_t parent, Key key) noexcept nogil
 cdef uint32_t hash_of_stored(const Tree *tree, uint32_t run) noexcept nogil
 cdef uint32_t child_find(const Tree *tree, uint32_t parent, Key key, int64_t *common) noexcept nogil
+cdef uint32_t child_ahead(const Tree *tree, uint32_t parent, Key key) noexcept nogil
+cdef uint32_t child_guess(const Tree *tree, uint32_t parent, uint32_t hash) noexcept nogil
 cdef void child_add(Tree *tree, uint32_t child) noexcept nogil
 cdef void child_remove(Tree *tree, uint32_t child) noexcept nogil
 cdef void child_replace(Tree *tree, uint32_t old, uint32_t new) noexcept nogil

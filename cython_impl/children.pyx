@@ -10,8 +10,8 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
 from .compare cimport common_prefix, copy_tokens
-from .key cimport Key, key_from, key_token
-from .tree cimport Run, Table, Tree, page_tokens, run_at
+from .key cimport Key, is_wide, key_count, key_from, key_of, key_token
+from .tree cimport Run, Table, Tree, detail_of, length_of_run, run_at
 
 cdef extern from *:
     """
@@ -24,6 +24,7 @@ cdef extern from *:
     }
     """
     uint64_t folded_product(uint64_t, uint64_t) noexcept nogil
+    void __builtin_prefetch(const void *) noexcept nogil
 
 cdef enum:
     PART = 16            # tokens that are hashed at once
@@ -45,46 +46,43 @@ cdef inline uint64_t hash_part(const Tree *tree, uint64_t hash, const uint32_t *
     return hash
 
 
-cdef uint32_t child_hash(const Tree *tree, uint32_t parent, Key key) noexcept nogil:
-    """Of the parent and the first page of the key; the same for keys of either width."""
+cdef uint32_t page_hash(const Tree *tree, uint32_t parent, Key key) noexcept nogil:
     cdef uint32_t[PART] part
     cdef uint64_t hash
     cdef int64_t count
     cdef int64_t at = 0
     cdef int64_t page = tree.page + tree.overlap
-    if page == 1:
-        # One word, as most often.
-        hash = folded_product((<uint64_t> parent << 32 | key_token(key, 0)) ^ tree.key0, tree.key1)
-    else:
-        hash = parent ^ tree.key0
-        while at < page:
-            count = min(page - at, <int64_t> PART)
-            if key.wide:
-                copy_tokens(key_from(key, at), part, count)
-                hash = hash_part(tree, hash, part, count)
-            else:
-                hash = hash_part(tree, hash, <const uint32_t *> key.data + at, count)
-            at += count
-        hash = folded_product(hash, tree.key0)
+    hash = parent ^ tree.key0
+    while at < page:
+        count = min(page - at, <int64_t> PART)
+        if is_wide(key):
+            copy_tokens(key_from(key, at), part, count)
+            hash = hash_part(tree, hash, part, count)
+        else:
+            hash = hash_part(tree, hash, <const uint32_t *> key.data + at, count)
+        at += count
+    hash = folded_product(hash, tree.key0)
     return <uint32_t> (hash >> 32) ^ <uint32_t> hash
 
 
-cdef Key stored_key(const Tree *tree, const Run *run) noexcept nogil:
-    cdef Key key
-    key.data = page_tokens(run, run.start)
-    key.count = run.end - run.start + tree.overlap
-    key.wide = False
-    return key
+cdef inline uint32_t child_hash(const Tree *tree, uint32_t parent, Key key) noexcept nogil:
+    """Of the parent and the first page of the key; the same for keys of either width."""
+    cdef uint64_t hash
+    if tree.page + tree.overlap == 1:
+        # One word, as most often.
+        hash = folded_product((<uint64_t> parent << 32 | key_token(key, 0)) ^ tree.key0, tree.key1)
+        return <uint32_t> (hash >> 32) ^ <uint32_t> hash
+    return page_hash(tree, parent, key)
 
 
 cdef uint32_t hash_of_stored(const Tree *tree, uint32_t run) noexcept nogil:
     """The hash of a run by its parent and its tokens."""
     cdef const Run *entry = run_at(tree, run)
-    return child_hash(tree, entry.parent, stored_key(tree, entry))
+    return child_hash(tree, entry.parent, key_of(entry.tokens, length_of_run(entry) + tree.overlap, False))
 
 
 cdef inline uint64_t entry_of(const Tree *tree, uint32_t run) noexcept nogil:
-    return <uint64_t> run_at(tree, run).hash << 32 | run
+    return <uint64_t> detail_of(tree, run).hash << 32 | run
 
 
 cdef inline void place(Table *table, uint64_t entry) noexcept nogil:
@@ -122,7 +120,7 @@ cdef void children_free(Tree *tree) noexcept nogil:
 
 
 cdef inline int64_t common_with(const Tree *tree, const Run *run, Key key) noexcept nogil:
-    return common_prefix(key, page_tokens(run, run.start), min(run.end - run.start + tree.overlap, key.count))
+    return common_prefix(key, run.tokens, min(length_of_run(run) + tree.overlap, key_count(key)))
 
 
 cdef uint32_t child_find(const Tree *tree, uint32_t parent, Key key, int64_t *common) noexcept nogil:
@@ -157,6 +155,28 @@ cdef uint32_t child_find(const Tree *tree, uint32_t parent, Key key, int64_t *co
                 if common[0] >= page:
                     return found
         at = (at + 1) & mask
+
+
+cdef uint32_t child_ahead(const Tree *tree, uint32_t parent, Key key) noexcept nogil:
+    """Ask for the line where a child would be found; returns what `child_guess` wants to know."""
+    cdef uint32_t hash
+    if run_at(tree, parent).children <= 1:
+        return 0
+    hash = child_hash(tree, parent, key)
+    __builtin_prefetch(&tree.table.entries[hash & (tree.table.capacity - 1)])
+    return hash
+
+
+cdef uint32_t child_guess(const Tree *tree, uint32_t parent, uint32_t hash) noexcept nogil:
+    """The run that most likely is the child, without a look at it; 0 if there is none."""
+    cdef const Run *above = run_at(tree, parent)
+    cdef uint64_t mask = tree.table.capacity - 1
+    cdef uint64_t at = hash & mask
+    if above.children <= 1:
+        return above.child_xor
+    while tree.table.entries[at] and <uint32_t> (tree.table.entries[at] >> 32) != hash:
+        at = (at + 1) & mask
+    return <uint32_t> tree.table.entries[at]
 
 
 cdef uint64_t index_of(const Tree *tree, uint32_t child) noexcept nogil:
@@ -202,7 +222,7 @@ cdef void child_replace(Tree *tree, uint32_t old, uint32_t new) noexcept nogil:
     """Give the place of ``old`` below its parent to ``new``, which begins with the same page."""
     cdef uint64_t at = index_of(tree, old)
     cdef Run *entry = run_at(tree, new)
-    entry.hash = run_at(tree, old).hash
+    detail_of(tree, new).hash = detail_of(tree, old).hash
     entry.parent = run_at(tree, old).parent
     tree.table.entries[at] = entry_of(tree, new)
     run_at(tree, entry.parent).child_xor ^= old ^ new

@@ -6,7 +6,7 @@ They are plain C that compilers make vectors of: whole blocks first, and the pos
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from .key cimport Key
+from .key cimport Key, is_wide, key_count
 
 cdef extern from *:
     """
@@ -49,12 +49,17 @@ cdef extern from *:
         for (int64_t i = 0; i < count; i++) target[i] = (uint32_t) numbers[i];
     }
 
+    ALWAYS void widen_with(const uint32_t *numbers, int64_t *target, int64_t count) {
+        for (int64_t i = 0; i < count; i++) target[i] = numbers[i];
+    }
+
     typedef struct {
         int64_t (*common_narrow)(const uint32_t *, const uint32_t *, int64_t);
         int64_t (*common_wide)(const uint64_t *, const uint32_t *, int64_t);
         uint32_t (*union_narrow)(const uint32_t *, int64_t);
         uint64_t (*union_wide)(const uint64_t *, int64_t);
         void (*narrow)(const uint64_t *, uint32_t *, int64_t);
+        void (*widen)(const uint32_t *, int64_t *, int64_t);
     } Loops;
 
     #define LOOPS(SUFFIX, TARGET)                                                                        \
@@ -73,9 +78,12 @@ cdef extern from *:
         TARGET static void narrow_##SUFFIX(const uint64_t *a, uint32_t *to, int64_t n) {                 \
             narrow_with(a, to, n);                                                                       \
         }                                                                                                \
+        TARGET static void widen_##SUFFIX(const uint32_t *a, int64_t *to, int64_t n) {                   \
+            widen_with(a, to, n);                                                                        \
+        }                                                                                                \
         static const Loops SUFFIX##_loops = {                                                            \
             common_narrow_##SUFFIX, common_wide_##SUFFIX, union_narrow_##SUFFIX, union_wide_##SUFFIX,    \
-            narrow_##SUFFIX                                                                              \
+            narrow_##SUFFIX, widen_##SUFFIX                                                              \
         };
 
     LOOPS(anywhere, )
@@ -103,6 +111,7 @@ cdef extern from *:
         uint32_t (*union_narrow)(const uint32_t *, int64_t) noexcept nogil
         uint64_t (*union_wide)(const uint64_t *, int64_t) noexcept nogil
         void (*narrow)(const uint64_t *, uint32_t *, int64_t) noexcept nogil
+        void (*widen)(const uint32_t *, int64_t *, int64_t) noexcept nogil
     Loops loops
     void choose_loops() noexcept
 
@@ -111,14 +120,14 @@ choose_loops()
 
 cdef int64_t common_prefix(Key key, const uint32_t *stored, int64_t count) noexcept nogil:
     """How many of the first ``count`` tokens, which both have, are equal from the front."""
-    if key.wide:
+    if is_wide(key):
         return loops.common_wide(<const uint64_t *> key.data, stored, count)
     return loops.common_narrow(<const uint32_t *> key.data, stored, count)
 
 
 cdef bint are_tokens(Key key) noexcept nogil:
     """Whether all numbers lie in 0 … 2³² - 1."""
-    return not key.wide or loops.union_wide(<const uint64_t *> key.data, key.count) >> 32 == 0
+    return not is_wide(key) or loops.union_wide(<const uint64_t *> key.data, key_count(key)) >> 32 == 0
 
 
 cdef bint has_negative(const int32_t *numbers, int64_t count) noexcept nogil:
@@ -127,7 +136,11 @@ cdef bint has_negative(const int32_t *numbers, int64_t count) noexcept nogil:
 
 cdef void copy_tokens(Key key, uint32_t *target, int64_t count) noexcept nogil:
     """The first ``count`` tokens, cut to 32 bits."""
-    if key.wide:
+    if is_wide(key):
         loops.narrow(<const uint64_t *> key.data, target, count)
     else:
         memcpy(target, key.data, count * sizeof(uint32_t))
+
+
+cdef void widen(const uint32_t *numbers, int64_t *target, int64_t count) noexcept nogil:
+    loops.widen(numbers, target, count)

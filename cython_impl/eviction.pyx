@@ -1,34 +1,43 @@
 """Eviction: freeing the pages of the smallest rank, a whole segment at a time where that many are wanted."""
 
 from libc.stdint cimport int64_t, uint32_t
-from libc.string cimport memcpy
 
 from .births cimport birth_shortened
 from .events cimport REMOVED, event_free, event_new, event_queue
 from .hash_functions cimport event_hash
-from .heap cimport refresh_candidate
-from .marks cimport fold, mark_drop
-from .merge cimport try_merge
+from .marks cimport fold, marks_prune
+from .merge cimport merge_upwards
 from .node cimport run_remove, run_shorten
+from .queue cimport first_candidate, refresh_candidate
 from .results cimport EvictResult, array_data, new_array
+from .slab cimport slab_give
+from .span cimport read_slots
 from .spaces cimport Forest
-from .tree cimport Event, Mark, Run, Tree, mark_of, page_digest_after, page_slots, run_at, space_at
+from .tree cimport Detail, Event, Mark, Run, Tree, detail_of, mark_of, page_digest_after, run_at, space_at
 
 
-cdef void take_pages(const Tree *tree, const Run *run, int64_t count, int64_t *slots, int64_t *hashes) noexcept nogil:
+cdef void take_pages(
+    const Tree *tree, uint32_t run, int64_t count, int64_t *slots, int64_t *hashes
+) noexcept nogil:
     """Note what the last ``count`` units of a run hold: page by page from the end on, in token order within a page."""
-    cdef int64_t depth = run.end
-    cdef int64_t floor = run.end - count
-    if tree.page == 1 and hashes == NULL:
-        while depth > floor:
-            depth -= 1
-            slots[0] = page_slots(run, depth)[0]
-            slots += 1
-        return
+    cdef const Detail *detail = detail_of(tree, run)
+    cdef int64_t start = run_at(tree, run).start
+    cdef int64_t depth = run_at(tree, run).end
+    cdef int64_t floor = depth - count
+    cdef int64_t i, other
+    if tree.page == 1:
+        read_slots(detail.span, detail.offset + (floor - start), count, slots)
+        for i in range(count // 2):
+            other = slots[i]
+            slots[i] = slots[count - 1 - i]
+            slots[count - 1 - i] = other
+        if hashes == NULL:
+            return
     while depth > floor:
         depth -= tree.page
-        memcpy(slots, page_slots(run, depth), tree.page * sizeof(int64_t))
-        slots += tree.page
+        if tree.page != 1:
+            read_slots(detail.span, detail.offset + (depth - start), tree.page, slots)
+            slots += tree.page
         if hashes != NULL:
             hashes[0] = event_hash(page_digest_after(tree, run, depth))
             hashes += 1
@@ -37,61 +46,66 @@ cdef void take_pages(const Tree *tree, const Run *run, int64_t count, int64_t *s
 cdef void finish_segment(Tree *tree, uint32_t run) noexcept nogil:
     """The tail segment of a run is used up: fold what its mark says into the page above, and remove what is empty."""
     cdef Run *entry = run_at(tree, run)
-    cdef Run *parent = run_at(tree, entry.parent)
-    cdef uint32_t parent_id = entry.parent
-    cdef uint32_t space = entry.space
-    cdef uint32_t tail = entry.last_mark
-    cdef uint32_t above = mark_of(tree, tail).previous
+    cdef uint32_t parent = entry.parent
+    cdef uint32_t space = detail_of(tree, run).space
+    cdef uint32_t tail = entry.marks
+    cdef uint32_t above = mark_of(tree, tail).above
     cdef bint used_up = above == 0
+    cdef uint32_t holder = parent if used_up else run
     if used_up:
-        above = parent.last_mark
-    birth_shortened(tree, mark_of(tree, tail).birth, above, parent_id if used_up else run)
+        above = run_at(tree, parent).marks
+    birth_shortened(tree, mark_of(tree, tail).birth, above, holder)
     if above:
-        fold(mark_of(tree, tail), mark_of(tree, above))
+        fold(tree, tail, above)
+    if used_up:
+        run_remove(tree, run)
+    else:
+        entry.marks = above
+        detail_of(tree, run).mark_count -= 1
+        slab_give(&tree.marks, tail)
+    if above:
+        marks_prune(tree, holder, above)
     if not used_up:
-        mark_drop(tree, entry, tail)
         refresh_candidate(tree, run)
         return
-    run_remove(tree, run)
-    parent = run_at(tree, parent_id)
-    if parent.parent == 0:
-        if parent.children == 0:
+    entry = run_at(tree, parent)
+    if entry.parent == 0:
+        if entry.children == 0:
             space_at(tree, space).next_empty = tree.empty_spaces
             tree.empty_spaces = space
-    elif parent.children == 0:
-        refresh_candidate(tree, parent_id)
-    elif parent.children == 1:
-        try_merge(tree, parent.child_xor)
+    elif entry.children == 0:
+        refresh_candidate(tree, parent)
+    elif entry.children == 1:
+        merge_upwards(tree, entry.child_xor)
 
 
 cdef int64_t evict_pages(Tree *tree, uint32_t space, int64_t wanted, int64_t *slots, int64_t *hashes) noexcept nogil:
     """Free pages by rank until ``wanted`` units are free or none can go: how many were freed.
 
     ``space`` 0: of all spaces. ``slots`` and (NULL with events off) ``hashes`` have room for all that can go. Never
-    fails: a candidate's place in the heap serves the parent that takes its turn.
+    fails.
     """
     cdef int64_t freed = 0
     cdef int64_t count, above
-    cdef uint32_t run, from_space
+    cdef uint32_t run
+    cdef uint32_t from_space = space
     cdef Run *entry
     cdef const Mark *tail
     while freed < wanted:
-        if space:
-            from_space = space
-            if space_at(tree, space).candidates.size == 0:
+        if space == 0:
+            if tree.space_heap.size == 0:
                 break
-        elif tree.space_heap.size == 0:
-            break
-        else:
             from_space = tree.space_heap.entries[0].item
-        run = space_at(tree, from_space).candidates.entries[0].item
+        run = first_candidate(tree, from_space).item
+        if run == 0:
+            break
         entry = run_at(tree, run)
-        tail = mark_of(tree, entry.last_mark)
-        above = mark_of(tree, tail.previous).end if tail.previous else entry.start
+        tail = mark_of(tree, entry.marks)
+        above = mark_of(tree, tail.above).end if tail.above else entry.start
         count = entry.end - above
         if wanted - freed < count:
             count = (wanted - freed + tree.page - 1) // tree.page * tree.page
-        take_pages(tree, entry, count, slots + freed, hashes + freed // tree.page if hashes != NULL else NULL)
+        take_pages(tree, run, count, slots + freed, hashes + freed // tree.page if hashes != NULL else NULL)
         freed += count
         tree.total -= count
         space_at(tree, from_space).total -= count

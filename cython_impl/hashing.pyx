@@ -5,8 +5,8 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from .hash_functions cimport DIGEST, page_digest
-from .span cimport Span, span_bytes, span_make_digests
-from .tree cimport Place, Run, Tree, page_digest_after, run_at
+from .span cimport Span, span_bytes, span_make_digests, tokens_of
+from .tree cimport Detail, Place, Run, Tree, detail_of, page_digest_after, run_at
 
 
 cdef void fill_digests(
@@ -17,14 +17,14 @@ cdef void fill_digests(
     cdef uint8_t *digest
     for page in range(first, end):
         digest = span.digests + page * DIGEST
-        page_digest(previous, previous_size, span.tokens + page * tree.page, tree.page, tree.overlap, digest)
+        page_digest(previous, previous_size, tokens_of(span) + page * tree.page, tree.page, tree.overlap, digest)
         previous = digest
         previous_size = DIGEST
 
 
 cdef const uint8_t *digest_of(const Tree *tree, Place place) noexcept nogil:
     """The digest of a page that has one."""
-    return page_digest_after(tree, run_at(tree, place.run), place.depth - tree.page)
+    return page_digest_after(tree, place.run, place.depth - tree.page)
 
 
 cdef int path_digests(Tree *tree, Place place, const uint8_t *seed, int64_t seed_size, uint8_t *digests) noexcept nogil:
@@ -35,7 +35,8 @@ cdef int path_digests(Tree *tree, Place place, const uint8_t *seed, int64_t seed
     cdef uint32_t *runs
     cdef const uint8_t *previous = seed
     cdef int64_t previous_size = seed_size
-    cdef Run *run
+    cdef const Run *run
+    cdef Detail *detail
     while run_at(tree, at).parent:
         count += 1
         at = run_at(tree, at).parent
@@ -49,23 +50,25 @@ cdef int path_digests(Tree *tree, Place place, const uint8_t *seed, int64_t seed
         at = run_at(tree, at).parent
     while count:
         count -= 1
-        run = run_at(tree, runs[count])
-        wanted = (min(run.end, place.depth) - run.start) // tree.page
-        if run.hashed < wanted:
-            before = span_bytes(run.span, tree.page, tree.overlap)
-            if span_make_digests(run.span, tree.page):
+        at = runs[count]
+        run = run_at(tree, at)
+        detail = detail_of(tree, at)
+        wanted = (min(<int64_t> run.end, place.depth) - run.start) // tree.page
+        if detail.hashed < wanted:
+            before = span_bytes(detail.span, tree.page, tree.overlap)
+            if span_make_digests(detail.span, tree.page):
                 free(runs)
                 return -1
-            tree.span_bytes += span_bytes(run.span, tree.page, tree.overlap) - before
-            if run.hashed:
-                previous = page_digest_after(tree, run, run.start + (run.hashed - 1) * tree.page)
+            tree.span_bytes += span_bytes(detail.span, tree.page, tree.overlap) - before
+            if detail.hashed:
+                previous = page_digest_after(tree, at, run.start + (detail.hashed - 1) * tree.page)
                 previous_size = DIGEST
-            before = run.offset // tree.page
-            fill_digests(tree, run.span, before + run.hashed, before + wanted, previous, previous_size)
-            run.hashed = wanted
-        memcpy(digests, page_digest_after(tree, run, run.start), wanted * DIGEST)
+            before = detail.offset // tree.page
+            fill_digests(tree, detail.span, before + detail.hashed, before + wanted, previous, previous_size)
+            detail.hashed = <uint32_t> wanted
+        memcpy(digests, page_digest_after(tree, at, run.start), wanted * DIGEST)
         digests += wanted * DIGEST
-        previous = page_digest_after(tree, run, run.start + (wanted - 1) * tree.page)
+        previous = page_digest_after(tree, at, run.start + (wanted - 1) * tree.page)
         previous_size = DIGEST
     free(runs)
     return 0

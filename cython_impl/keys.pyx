@@ -22,6 +22,7 @@ from triradix.arguments import as_count, as_int64, as_namespace
 from triradix.keys import PrefixKey, as_slots, as_tokens
 
 from .compare cimport are_tokens, has_negative
+from .key cimport is_wide, key_count, key_of
 from .memo cimport Memo, memo_make, memo_of
 from .tree cimport Handle
 
@@ -169,11 +170,9 @@ cdef bint tokens_from_buffer(object key, Tokens *tokens) except -1:
     if not read_format(&tokens.view, &format):
         return False
     count = count_items(&tokens.view)
-    tokens.key.data = tokens.view.buf
-    tokens.key.count = count
     if format.size >= 4 and is_plain(&tokens.view, format):
-        tokens.key.wide = format.size == 8
-        return tokens.key.wide or not format.is_signed or not has_negative(<const int32_t *> tokens.view.buf, count)
+        tokens.key = key_of(tokens.view.buf, count, format.size == 8)
+        return format.size == 8 or not format.is_signed or not has_negative(<const int32_t *> tokens.view.buf, count)
     tokens.owned = room(count, sizeof(uint32_t))
     target = <uint32_t *> tokens.owned
     item = <const char *> tokens.view.buf
@@ -183,7 +182,7 @@ cdef bint tokens_from_buffer(object key, Tokens *tokens) except -1:
         valid = valid and number >> 32 == 0
         target[i] = <uint32_t> number
         item += step
-    tokens.key.data = target
+    tokens.key = key_of(target, count, False)
     tokens.held = False
     PyBuffer_Release(&tokens.view)
     return valid
@@ -192,8 +191,7 @@ cdef bint tokens_from_buffer(object key, Tokens *tokens) except -1:
 cdef bint tokens_from_items(object key, Py_ssize_t count, Tokens *tokens) except -1:
     """Whether all items of a list or tuple are exact ints that are tokens."""
     tokens.owned = room(count, sizeof(uint32_t))
-    tokens.key.data = tokens.owned
-    tokens.key.count = count
+    tokens.key = key_of(tokens.owned, count, False)
     return read_tokens(items_of(key), count, <uint32_t *> tokens.owned) == count
 
 
@@ -202,17 +200,16 @@ cdef bint tokens_from_prefix_key(object key, Tokens *tokens) except -1:
     cdef Memo memo = memo_of(key)
     if memo is None:
         array = key.tokens
-        if not tokens_from_buffer(array, tokens) or tokens.owned != NULL or tokens.key.wide:
+        if not tokens_from_buffer(array, tokens) or tokens.owned != NULL or is_wide(tokens.key):
             return False
-        if tokens.key.count == 0:
+        if key_count(tokens.key) == 0:
             return True
-        memo = memo_make(key, array, <const uint32_t *> tokens.key.data, tokens.key.count)
+        memo = memo_make(key, array, <const uint32_t *> tokens.key.data, key_count(tokens.key))
         tokens.held = False
         PyBuffer_Release(&tokens.view)
     Py_INCREF(memo)
     tokens.memo = <PyObject *> memo
-    tokens.key.data = memo.tokens
-    tokens.key.count = memo.count
+    tokens.key = key_of(memo.tokens, memo.count, False)
     return True
 
 
@@ -220,16 +217,14 @@ cdef int take_slowly(object key, Tokens *tokens) except -1:
     """A copy that nobody else can change, or the error of the key. Ends what was taken before."""
     cdef Py_ssize_t count
     release_tokens(tokens)
-    tokens.key.count = 0
-    tokens.key.wide = False
+    tokens.key = key_of(NULL, 0, False)
     array = as_tokens(PyList_AsTuple(key) if isinstance(key, list) else key)
     PyObject_GetBuffer(array, &tokens.view, PyBUF_SIMPLE)
     tokens.held = True
     count = tokens.view.len // <Py_ssize_t> sizeof(uint32_t)
     tokens.owned = room(count, sizeof(uint32_t))
     memcpy(tokens.owned, tokens.view.buf, count * sizeof(uint32_t))
-    tokens.key.data = tokens.owned
-    tokens.key.count = count
+    tokens.key = key_of(tokens.owned, count, False)
     return 0
 
 
@@ -239,9 +234,7 @@ cdef int take_tokens(object key, Tokens *tokens) except -1:
     tokens.owned = NULL
     tokens.memo = NULL
     tokens.held = False
-    tokens.key.count = 0
-    tokens.key.data = NULL
-    tokens.key.wide = False
+    tokens.key = key_of(NULL, 0, False)
     if isinstance(key, list):
         taken = tokens_from_items(key, PyList_GET_SIZE(key), tokens)
     elif isinstance(key, tuple):
@@ -415,11 +408,15 @@ cdef object namespace_of(object extra_key):
 
 cdef int64_t count_of(object value, str name) except -1:
     """A number of zero or more; larger ones than int64 holds count as its largest."""
-    cdef object number = as_count(value, name)
+    cdef object number
     cdef int overflow = 0
-    cdef int64_t result = PyLong_AsLongLongAndOverflow(<PyObject *> number, &overflow)
+    cdef int64_t result = small_int(<PyObject *> value)
+    if result < 0:
+        number = as_count(value, name)
+        result = PyLong_AsLongLongAndOverflow(<PyObject *> number, &overflow)
     return INT64_MAX if overflow else result
 
 
 cdef int64_t int64_of(object value, str name) except? -1:
-    return as_int64(value, name)
+    cdef int64_t result = small_int(<PyObject *> value)
+    return result if result >= 0 else as_int64(value, name)

@@ -37,7 +37,7 @@ cdef Memo memo_make(object key, object array, const uint32_t *tokens, int64_t co
     """
     cdef Memo memo = Memo.__new__(Memo)
     cdef Memo of_origin
-    cdef object origin = getattr(key, "origin", None)
+    cdef object origin = key.origin
     memo.array = array
     memo.tokens = tokens
     memo.count = count

@@ -5,4 +5,5 @@ from libc.stdint cimport uint32_t
 from .tree cimport Tree
 
 
-cdef void try_merge(Tree *tree, uint32_t run) noexcept nogil
+cdef void merge_upwards(Tree *tree, uint32_t run) noexcept nogil
+cdef void merge_chain(Tree *tree, uint32_t run) noexcept nogil

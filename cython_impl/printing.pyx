@@ -6,7 +6,7 @@ from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport free, malloc
 
 from .spaces cimport Forest
-from .tree cimport Run, Tree, page_tokens, run_at
+from .tree cimport Run, Tree, detail_of, length_of_run, run_at
 
 cdef enum:
     SHOWN = 8    # tokens of a run
@@ -33,7 +33,7 @@ cdef Row *copy_rows(const Tree *tree, Py_ssize_t *count) except NULL:
     count[0] = 0
     for at in range(1, tree.runs.used):
         run = run_at(tree, at)
-        if run.space == 0:
+        if detail_of(tree, at).space == 0:
             continue
         row = &rows[count[0]]
         count[0] += 1
@@ -41,12 +41,12 @@ cdef Row *copy_rows(const Tree *tree, Py_ssize_t *count) except NULL:
         row.parent = run.parent
         row.start = run.start
         row.end = run.end
-        row.locked_end = run.locked_end
+        row.locked_end = detail_of(tree, at).locked_end
         row.tokens_count = 0
         if run.parent:
-            row.tokens_count = run.end - run.start + tree.overlap
+            row.tokens_count = length_of_run(run) + tree.overlap
             for i in range(min(row.tokens_count, <int64_t> SHOWN)):
-                row.tokens[i] = page_tokens(run, run.start)[i]
+                row.tokens[i] = run.tokens[i]
     return rows
 
 

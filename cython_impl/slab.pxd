@@ -1,18 +1,23 @@
-"""Slabs: arrays of equal items named by a 32-bit id, with a list of the free ones. Item 0 stands for "none"."""
+"""Slabs: arrays of equal items named by a 32-bit id, with a list of the free ones. Item 0 stands for "none".
+
+A slab may have a column: more about each item, under the same id, in an array of its own.
+"""
 
 from libc.stdint cimport uint32_t
 
 
 cdef struct Slab:
     char *items
+    char *column
     size_t item_size
+    size_t column_size   # 0: no column
     uint32_t capacity    # items that there is room for, item 0 included
     uint32_t used        # ids below it were handed out at some time; never 0
     uint32_t free        # head of the list of free items, linked through the first word of each; 0: none
     uint32_t free_count
 
 
-cdef void slab_init(Slab *slab, size_t item_size) noexcept nogil
+cdef void slab_init(Slab *slab, size_t item_size, size_t column_size) noexcept nogil
 cdef void slab_free(Slab *slab) noexcept nogil
 cdef int slab_grow(Slab *slab, uint32_t count) noexcept nogil
 
@@ -48,4 +53,4 @@ cdef inline uint32_t slab_live(const Slab *slab) noexcept nogil:
 
 
 cdef inline size_t slab_bytes(const Slab *slab) noexcept nogil:
-    return slab.capacity * slab.item_size
+    return slab.capacity * (slab.item_size + slab.column_size)

@@ -3,13 +3,14 @@
 from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
 
-cdef uint64_t MOST = 0xFFFFFFFF    # ids are 32 bits wide
+cdef uint64_t MOST = 0xFFFFFFF0    # ids are 32 bits wide, and the largest have a meaning of their own
 cdef uint64_t FEWEST = 16
 
 
-cdef void slab_init(Slab *slab, size_t item_size) noexcept nogil:
-    slab.items = NULL
+cdef void slab_init(Slab *slab, size_t item_size, size_t column_size) noexcept nogil:
+    slab.items = slab.column = NULL
     slab.item_size = item_size
+    slab.column_size = column_size
     slab.capacity = 1
     slab.used = 1
     slab.free = 0
@@ -18,7 +19,8 @@ cdef void slab_init(Slab *slab, size_t item_size) noexcept nogil:
 
 cdef void slab_free(Slab *slab) noexcept nogil:
     free(slab.items)
-    slab_init(slab, slab.item_size)
+    free(slab.column)
+    slab_init(slab, slab.item_size, slab.column_size)
 
 
 cdef int slab_grow(Slab *slab, uint32_t count) noexcept nogil:
@@ -35,5 +37,11 @@ cdef int slab_grow(Slab *slab, uint32_t count) noexcept nogil:
     if items == NULL:
         return -1
     slab.items = <char *> items
+    if slab.column_size:
+        # If this fails, there is room for more items than the slab knows.
+        items = realloc(slab.column, capacity * slab.column_size)
+        if items == NULL:
+            return -1
+        slab.column = <char *> items
     slab.capacity = <uint32_t> capacity
     return 0

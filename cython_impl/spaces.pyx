@@ -11,10 +11,11 @@ from .children cimport children_free
 from .events cimport event_free, event_queue
 from .exclusive cimport nap
 from .heap cimport heap_free, heap_reserve
+from .node cimport run_new
 from .slab cimport slab_bytes, slab_free, slab_give, slab_init, slab_live, slab_reserve, slab_take
 from .span cimport span_free
 from .tree cimport (
-    Birth, Event, Mark, Place, Run, Space, Tree, run_at, space_at,
+    Birth, Detail, Event, Mark, Place, Run, Space, Tree, detail_of, space_at,
 )
 
 
@@ -27,10 +28,10 @@ cdef class Forest:
         global forests_made
         cdef bytes key = os.urandom(16)
         memset(&self.tree, 0, sizeof(Tree))
-        slab_init(&self.tree.runs, sizeof(Run))
-        slab_init(&self.tree.marks, sizeof(Mark))
-        slab_init(&self.tree.births, sizeof(Birth))
-        slab_init(&self.tree.spaces, sizeof(Space))
+        slab_init(&self.tree.runs, sizeof(Run), sizeof(Detail))
+        slab_init(&self.tree.marks, sizeof(Mark), 0)
+        slab_init(&self.tree.births, sizeof(Birth), 0)
+        slab_init(&self.tree.spaces, sizeof(Space), 0)
         self.tree.space_heap.of_spaces = True
         self.tree.key0 = int.from_bytes(key[:8], "little")
         self.tree.key1 = int.from_bytes(key[8:], "little")
@@ -79,7 +80,6 @@ cdef class Forest:
         cdef Place place = self.root_of(name)
         cdef uint32_t space, root
         cdef Space *entry
-        cdef Run *run
         if place.run:
             return place
         if slab_reserve(&tree.spaces, 1) or slab_reserve(&tree.runs, 1):
@@ -96,10 +96,7 @@ cdef class Forest:
             raise
         if name is None:
             self.unnamed = space
-        root = slab_take(&tree.runs)
-        run = run_at(tree, root)
-        memset(run, 0, sizeof(Run))
-        run.space = space
+        root = run_new(tree, 0, space, 0)
         memset(entry, 0, sizeof(Space))
         entry.root = root
         if name is not None:
@@ -119,8 +116,8 @@ cdef class Forest:
             self.names.pop(None)
         else:
             self.names.pop(<object> entry.name)
-        heap_free(&self.tree, &entry.candidates)
-        run_at(&self.tree, entry.root).space = 0
+        heap_free(&self.tree, &entry.candidates.heap)
+        detail_of(&self.tree, entry.root).space = 0
         slab_give(&self.tree.runs, entry.root)
         Py_XDECREF(entry.name)
         entry.total = -1
@@ -152,16 +149,15 @@ cdef class Forest:
         """Drop all runs and spaces; the memory goes back. The names, the clock, the events, the arguments stay."""
         cdef Tree *tree = &self.tree
         cdef uint32_t at
-        cdef Run *run
+        cdef const Detail *detail
         for at in range(1, tree.runs.used):
-            run = run_at(tree, at)
-            if run.space and run.parent:
-                # The first run of a span's list frees it.
-                if run.span_previous == 0:
-                    span_free(run.span)
+            detail = detail_of(tree, at)
+            # The first run of a span's list frees it; a root has none.
+            if detail.space and detail.span_previous == 0:
+                span_free(detail.span)
         for at in range(1, tree.spaces.used):
             if space_at(tree, at).total >= 0:
-                heap_free(tree, &space_at(tree, at).candidates)
+                heap_free(tree, &space_at(tree, at).candidates.heap)
                 Py_XDECREF(space_at(tree, at).name)
         self.unnamed = 0
         self.give_back()

@@ -2,17 +2,30 @@
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
+from .key cimport Key
 
-cdef struct Span:
-    int64_t size         # units
-    int64_t live         # units that windows show
+
+cdef struct Span:        # in front of its slots; the tokens follow those
+    uint32_t size        # units: so many slots, and tokens with the overlap
+    uint32_t live        # units that windows show
     uint32_t first_run   # list of the runs that show a window of it, linked in the runs
-    int64_t *slots       # size of them
-    uint32_t *tokens     # size + overlap of them
+    uint32_t wide        # slots take 8 bytes, not 4
     uint8_t *digests     # 32 bytes a page, NULL until asked for; which of them are computed the runs know
 
 
-cdef Span *span_new(int64_t size, int64_t overlap) noexcept nogil
+cdef inline char *slots_of(const Span *span) noexcept nogil:
+    return <char *> (span + 1)
+
+
+cdef inline uint32_t *tokens_of(const Span *span) noexcept nogil:
+    return <uint32_t *> (slots_of(span) + <int64_t> span.size * (8 if span.wide else 4))
+
+
+cdef Span *span_new(int64_t size, int64_t overlap, bint wide) noexcept nogil
 cdef void span_free(Span *span) noexcept nogil
 cdef int64_t span_bytes(const Span *span, int64_t page, int64_t overlap) noexcept nogil
 cdef int span_make_digests(Span *span, int64_t page) noexcept nogil
+cdef bint need_wide(const int64_t *slots, int64_t count) noexcept nogil
+cdef void write_slots(Span *span, const int64_t *slots, int64_t count) noexcept nogil
+cdef void read_slots(const Span *span, int64_t at, int64_t count, int64_t *slots) noexcept nogil
+cdef void copy_slots(const Span *source, int64_t at, int64_t count, Span *target, int64_t to) noexcept nogil

@@ -4,10 +4,9 @@ from libc.stdint cimport int64_t, uint32_t
 
 from .births cimport births_move
 from .children cimport child_add, child_replace, hash_of_stored
-from .marks cimport MOST_MARKS, mark_at
-from .node cimport show
-from .slab cimport slab_take
-from .tree cimport Run, Tree, mark_of, run_at
+from .marks cimport MOST_MARKS, mark_make
+from .node cimport run_new, show
+from .tree cimport Detail, Mark, Run, Tree, detail_of, length_of_run, mark_of, run_at
 
 
 cdef uint32_t split(Tree *tree, uint32_t run, int64_t depth) noexcept nogil:
@@ -15,52 +14,59 @@ cdef uint32_t split(Tree *tree, uint32_t run, int64_t depth) noexcept nogil:
 
     Nothing is copied. A run, a mark and a child must be reserved.
     """
-    cdef uint32_t made = slab_take(&tree.runs)
     cdef Run *lower = run_at(tree, run)
+    cdef Detail *below = detail_of(tree, run)
+    cdef uint32_t made = run_new(tree, lower.parent, below.space, lower.start)
     cdef Run *upper = run_at(tree, made)
-    cdef uint32_t last = mark_at(tree, lower, depth)
-    cdef uint32_t first_below = mark_of(tree, last).next
-    cdef uint32_t mark
-    cdef int64_t pages = (depth - lower.start) // tree.page
+    cdef Detail *above = detail_of(tree, made)
+    upper.end = <uint32_t> depth
+    above.hashed = min(below.hashed, <uint32_t> (length_of_run(upper) // tree.page))
+    above.locked_end = min(below.locked_end, upper.end)
+    above.locked_children = below.locked_end > upper.end
     child_replace(tree, run, made)
-    upper.space = lower.space
-    upper.start = lower.start
-    upper.end = depth
-    upper.hashed = min(lower.hashed, pages)
-    upper.locked_end = min(lower.locked_end, depth)
-    upper.locked_children = lower.locked_end > depth
-    upper.children = upper.child_xor = upper.heap_index = 0
-
-    upper.first_mark = lower.first_mark
-    upper.last_mark = last
-    upper.marks = 0
-    mark = upper.first_mark
-    while mark != first_below:
-        upper.marks += 1
-        mark = mark_of(tree, mark).next
-    births_move(tree, upper.first_mark, first_below, run, made)
-    mark_of(tree, last).next = 0
-    mark_of(tree, first_below).previous = 0
-    lower.first_mark = first_below
-    lower.marks -= upper.marks
-
-    lower.span.live -= depth - lower.start
-    show(tree, made, lower.span, lower.offset)
-    lower.offset += depth - lower.start
-    lower.start = depth
-    lower.hashed -= upper.hashed
+    split_marks(tree, run, made, depth)
+    below.span.live -= <uint32_t> length_of_run(upper)
+    show(tree, made, below.span, below.offset)
+    below.offset += <uint32_t> length_of_run(upper)
+    lower.tokens += length_of_run(upper)
+    lower.start = upper.end
     lower.parent = made
-    lower.hash = hash_of_stored(tree, run)
+    below.hashed -= above.hashed
+    below.hash = hash_of_stored(tree, run)
     child_add(tree, run)
     return made
 
 
+cdef void split_marks(Tree *tree, uint32_t lower, uint32_t upper, int64_t depth) noexcept nogil:
+    """Give the marks down to ``depth`` to the upper part, and the births that end there."""
+    cdef uint32_t first_below = run_at(tree, lower).marks
+    cdef uint32_t kept = 1
+    cdef uint32_t above, moved
+    cdef Mark *mark
+    while mark_of(tree, first_below).above and mark_of(tree, mark_of(tree, first_below).above).end > depth:
+        first_below = mark_of(tree, first_below).above
+        kept += 1
+    mark = mark_of(tree, first_below)
+    above = mark.above
+    mark.above = 0
+    moved = detail_of(tree, lower).mark_count - kept
+    if above == 0 or mark_of(tree, above).end != depth:
+        # The cut goes through a segment: its upper part gets a mark that says nothing.
+        above = mark_make(tree, depth, mark.birth, mark.creation, above)
+        moved += 1
+    run_at(tree, upper).marks = above
+    detail_of(tree, upper).mark_count = moved
+    detail_of(tree, lower).mark_count = kept
+    # The birth that goes on below keeps its anchor there.
+    births_move(tree, above, mark.birth, lower, upper)
+
+
 cdef void limit_marks(Tree *tree, uint32_t run) noexcept nogil:
-    """Split a run of too many marks in the middle of them. A run and a child must be reserved."""
-    cdef Run *entry = run_at(tree, run)
-    cdef uint32_t mark = entry.first_mark
+    """Split a run of too many marks in the middle of them. A run, a mark and a child must be reserved."""
+    cdef uint32_t mark = run_at(tree, run).marks
+    cdef uint32_t count = detail_of(tree, run).mark_count
     cdef uint32_t _i
-    if entry.marks > MOST_MARKS:
-        for _i in range(entry.marks // 2 - 1):
-            mark = mark_of(tree, mark).next
+    if count > MOST_MARKS:
+        for _i in range(count // 2):
+            mark = mark_of(tree, mark).above
         split(tree, run, mark_of(tree, mark).end)

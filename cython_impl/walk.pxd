@@ -1,6 +1,6 @@
 """Paths: following a key down, writing where a call ended, reading the slots above."""
 
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t
 
 from .key cimport Key
 from .tree cimport Handle, Place, Tree
@@ -18,7 +18,7 @@ cdef Place walk_on(const Tree *tree, Place start, const Handle *known, Key key, 
 cdef int reserve_touch(Tree *tree) noexcept nogil
 cdef void touch(Tree *tree, Place place, int64_t now, int64_t priority, int64_t hits) noexcept nogil
 cdef void gather(const Tree *tree, Place place, int64_t start, int64_t *slots) noexcept nogil
-cdef uint32_t birth_of(const Tree *tree, Place place) noexcept nogil
+cdef void name_page(const Tree *tree, Place place, Handle *handle) noexcept nogil
 cdef int64_t units_of(const Tree *tree, int64_t tokens) noexcept nogil
 cdef Answer match_pages(
     Tree *tree, Place start, const Handle *known, Key key, Handle *handle

@@ -1,19 +1,19 @@
 """The walk down a key, and what a call writes where it ended: one mark, whatever the length of the path."""
 
 from libc.stdint cimport INT64_MIN, int64_t, uint32_t
-from libc.string cimport memcpy
 
 from .births cimport find_page
 from .children cimport child_find, children_reserve
 from .compare cimport are_tokens, common_prefix
-from .heap cimport refresh_candidate
-from .key cimport Key, key_from
+from .key cimport Key, key_count, key_from
 from .marks cimport mark_at, marks_prune, segment_at
-from .merge cimport try_merge
+from .merge cimport merge_upwards
+from .queue cimport refresh_candidate
 from .slab cimport slab_reserve
+from .span cimport read_slots
 from .split cimport limit_marks
 from .tree cimport (
-    Handle, Mark, Place, Run, Tree, birth_at, mark_of, page_slots, page_tokens, run_at, whole_pages,
+    Detail, Handle, Mark, Place, Run, Tree, Weight, detail_of, mark_of, page_tokens, run_at, weight_of, whole_pages,
 )
 
 
@@ -40,7 +40,7 @@ cdef Place walk(const Tree *tree, Place place, Key key, int64_t units) noexcept 
             # Only where the key begins: what is left of that run.
             equal = common_prefix(
                 key_from(key, matched), page_tokens(run, place.depth),
-                min(run.end - place.depth + tree.overlap, key.count - matched),
+                min(run.end - place.depth + tree.overlap, key_count(key) - matched),
             )
         equal -= tree.overlap
         left = min(run.end - place.depth, units - matched)
@@ -60,7 +60,7 @@ cdef Place go_on(const Tree *tree, Place root, const Handle *known, int64_t unit
     if known != NULL and known.length <= units and root.run:
         place.run = find_page(tree, known.birth, known.creation, known.length)
         place.depth = known.length
-        if place.run and run_at(tree, place.run).space != run_at(tree, root.run).space:
+        if place.run and detail_of(tree, place.run).space != detail_of(tree, root.run).space:
             place.run = 0
     return place if place.run else root
 
@@ -82,48 +82,60 @@ cdef void touch(Tree *tree, Place place, int64_t now, int64_t priority, int64_t 
 
     What the policy does not rank by is not written.
     """
-    cdef Run *run
     cdef Mark *mark
+    cdef Weight *weight
     cdef uint32_t at
     cdef bint pruned
-    if place.depth == 0 or not (tree.by_last or tree.by_hits or tree.by_priority):
+    if place.depth == 0 or not (tree.by_last or tree.has_weights):
         return
-    run = run_at(tree, place.run)
-    at = mark_at(tree, run, place.depth)
+    at = mark_at(tree, place.run, place.depth)
     mark = mark_of(tree, at)
     if tree.by_last:
         mark.last = max(mark.last, now)
-    if tree.by_priority:
-        mark.priority = max(mark.priority, priority)
-    if tree.by_hits:
-        mark.hits += hits
-    pruned = mark.previous != 0 and marks_prune(tree, run, mark.previous, at)
-    if run.heap_index and mark.next == 0:
+    if tree.has_weights:
+        weight = weight_of(tree, at)
+        if tree.by_priority:
+            weight.priority = max(weight.priority, priority)
+        if tree.by_hits:
+            weight.hits += hits
+    pruned = mark.above != 0 and marks_prune(tree, place.run, at)
+    if run_at(tree, place.run).marks == at and run_at(tree, place.run).children == 0:
         refresh_candidate(tree, place.run)
     if pruned:
         # What split the run may have been the marks that are gone.
-        try_merge(tree, place.run)
+        merge_upwards(tree, place.run)
     else:
         limit_marks(tree, place.run)
 
 
 cdef void gather(const Tree *tree, Place place, int64_t start, int64_t *slots) noexcept nogil:
     """Write the slots of the path from unit ``start`` to ``place``."""
-    cdef const Run *run = run_at(tree, place.run)
+    cdef const Run *run
+    cdef const Detail *detail
+    cdef uint32_t at = place.run
     cdef int64_t end = place.depth
-    cdef int64_t from_depth
+    cdef int64_t from_depth, first
     while end > start:
-        from_depth = max(run.start, start)
-        memcpy(slots + (from_depth - start), page_slots(run, from_depth), (end - from_depth) * sizeof(int64_t))
+        run = run_at(tree, at)
+        detail = detail_of(tree, at)
+        from_depth = max(<int64_t> run.start, start)
+        first = detail.offset + (from_depth - run.start)
+        read_slots(detail.span, first, end - from_depth, slots + (from_depth - start))
         end = from_depth
-        run = run_at(tree, run.parent)
+        at = run.parent
 
 
-cdef uint32_t birth_of(const Tree *tree, Place place) noexcept nogil:
-    """The birth of a page; 0 at a root."""
-    if place.depth == 0:
-        return 0
-    return mark_of(tree, segment_at(tree, run_at(tree, place.run), place.depth)).birth
+cdef void name_page(const Tree *tree, Place place, Handle *handle) noexcept nogil:
+    """Write the handle of a page or root."""
+    cdef const Mark *mark
+    handle.length = place.depth
+    if place.depth:
+        mark = mark_of(tree, segment_at(tree, place.run, place.depth))
+        handle.birth = mark.birth
+        handle.creation = mark.creation
+    else:
+        handle.birth = 0
+        handle.creation = tree.epoch
 
 
 cdef int64_t units_of(const Tree *tree, int64_t tokens) noexcept nogil:
@@ -135,7 +147,7 @@ cdef Answer match_pages(
     Tree *tree, Place start, const Handle *known, Key key, Handle *handle
 ) noexcept nogil:
     """One match of the whole pages of a key below ``start``. Nothing has changed unless all is well."""
-    cdef int64_t units = units_of(tree, key.count)
+    cdef int64_t units = units_of(tree, key_count(key))
     cdef Place place = walk_on(tree, start, known, key, units)
     # What was not compared with tokens may be none.
     if not are_tokens(key_from(key, place.depth - start.depth)):
@@ -146,8 +158,6 @@ cdef Answer match_pages(
     tree.lookups += 1
     tree.lookup_tokens += units
     tree.hit_tokens += place.depth - start.depth
-    handle.length = place.depth
-    handle.birth = birth_of(tree, place)
-    handle.creation = birth_at(tree, handle.birth).creation if handle.birth else tree.epoch
+    name_page(tree, place, handle)
     touch(tree, place, tree.clock, INT64_MIN, 0)
     return DONE

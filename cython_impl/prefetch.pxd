@@ -1,0 +1,12 @@
+"""Asking for memory before it is needed."""
+
+from .key cimport Key
+from .tree cimport Handle, Place, Tree
+
+cdef enum:
+    GROUP = 32       # keys that go ahead together
+
+
+cdef void go_ahead(
+    const Tree *tree, const Key *keys, const Place *roots, const Handle *known, int count
+) noexcept nogil
