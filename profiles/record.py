@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path
 
 from rich.console import Console
@@ -23,6 +24,7 @@ from rich.table import Table
 import triradix
 from profiles import folded
 from profiles.load import PROMPTS
+from triradix.provenance import commit, machine
 
 ROLES = {"match": "matchers", "insert_and_evict": "writer", "schedule": "scheduler"}
 
@@ -170,8 +172,10 @@ def as_json(profiles: list[Profile], options: argparse.Namespace) -> str:
         }
         for one in profiles
     }
+    created = datetime.now(timezone.utc).isoformat(timespec="seconds")
     given = {name: getattr(options, name) for name in ("matchers", "batch", "rate", "seconds", "blocking")}
-    return json.dumps({"load": given, "implementations": measured}, indent=2) + "\n"
+    facts = {"created": created, "commit": commit(), "machine": machine(), "load": given, "implementations": measured}
+    return json.dumps(facts, indent=2) + "\n"
 
 
 def at_least_one(text: str) -> int:

@@ -6,10 +6,8 @@ A cell's ``ratio`` is its figure ÷ that of ``versus``, paired round by round. `
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Sequence
 from datetime import datetime, timezone
-from pathlib import Path
 from typing import Any
 
 import triradix
@@ -17,7 +15,7 @@ from triradix.compare.driver import Measured, Run
 from triradix.compare.row import Bar, Row, Scale, Work
 from triradix.compare.statistics import paired_ratio, quartiles
 from triradix.compare.systems import System
-from triradix.replay.report import _machine
+from triradix.provenance import commit, machine
 
 Report = dict[str, Any]
 
@@ -35,13 +33,13 @@ def make_report(works: Sequence[Work], systems: Sequence[System], scale: Scale, 
     return {
         "schema": 1,
         "made": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        "commit": _commit(),
+        "commit": commit(),
         "triradix": triradix.__version__,
         "command": command,
         "quick": scale.name == "quick",
         "rounds": scale.rounds,
         "pinned": run.pinned,
-        "machine": _machine(),
+        "machine": machine(),
         "systems": [
             {
                 "name": system.name,
@@ -195,18 +193,3 @@ def amount(value: float, unit: str) -> str:
 
 def ratio_text(ratio: float) -> str:
     return f"{ratio:.2f}" if ratio >= 0.1 else f"{ratio:.2g}"
-
-
-def _commit() -> str | None:
-    """The commit of the sources that were measured, marked if they were edited since; None outside a checkout."""
-    where = Path(triradix.__file__).resolve().parent
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(where), "describe", "--always", "--dirty", "--exclude=*", "--abbrev=12"],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-    except (OSError, subprocess.CalledProcessError):
-        return None
-    return done.stdout.strip()

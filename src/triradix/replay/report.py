@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import platform
-import time
 from datetime import datetime, timezone
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import triradix
+from triradix.provenance import commit, machine
 from triradix.replay.recorder import OPERATIONS, Measurement, Numbers
 from triradix.replay.requests import Segments, Trace
 from triradix.replay.worker import Settings
@@ -34,7 +30,8 @@ def make_report(trace: Trace, settings: Settings, measured: list[Measurement], c
         "triradix": triradix.__version__,
         "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "command": command,
-        "machine": _machine(),
+        "commit": commit(),
+        "machine": machine(),
         "trace": {
             "name": trace.name,
             "requests": len(first.hit),
@@ -171,39 +168,3 @@ def _quantile(nanoseconds: Numbers, level: float) -> float:
 
 def _ratio(part: Any, whole: Any) -> float:
     return float(part / whole) if whole else 0.0
-
-
-def _machine() -> dict[str, Any]:
-    return {
-        "cpu": _cpu_name(),
-        "cores": os.cpu_count(),
-        "memory": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-        "system": f"{platform.system()} {platform.release()}",
-        "python": f"{platform.python_implementation()} {platform.python_version()}",
-        "numpy": np.__version__,
-        "clock_ns": _clock_cost(),
-        "versions": {name: found for name in ("triradix-rust",) if (found := _version(name))},
-    }
-
-
-def _cpu_name() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
-
-
-def _clock_cost() -> float:
-    """What one timed call costs by itself: it is part of every figure."""
-    readings = np.array([-time.perf_counter_ns() + time.perf_counter_ns() for _ in range(10_000)])
-    return float(np.median(readings))
-
-
-def _version(distribution: str) -> str | None:
-    try:
-        return version(distribution)
-    except PackageNotFoundError:
-        return None
