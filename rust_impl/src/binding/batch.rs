@@ -128,6 +128,9 @@ impl Batch {
     }
 }
 
+/// Keys whose numbers are asked for before the first is looked at.
+const AHEAD: usize = 16;
+
 /// All keys, each checked whole, since nothing of a batch is done if one of them is bad.
 fn read_keys(keys: &Bound<'_, PyAny>) -> PyResult<Pin<Box<[Tokens]>>> {
     let py = keys.py();
@@ -136,11 +139,25 @@ fn read_keys(keys: &Bound<'_, PyAny>) -> PyResult<Pin<Box<[Tokens]>>> {
     read.try_reserve_exact(stored.len()).map_err(|error| no_memory(error.into()))?;
     read.resize_with(stored.len(), Tokens::empty);
     let mut read = Box::into_pin(read.into_boxed_slice());
-    for (index, element) in stored.iter().enumerate() {
-        // SAFETY: what a pinned slice holds is pinned with it.
-        let tokens = unsafe { read.as_mut().map_unchecked_mut(|keys| &mut keys[index]) };
-        let outcome = tokens.read(&element).and_then(|()| read[index].outside().map_or(Ok(()), Err));
-        outcome.map_err(|error| at_element(py, error, "keys", index))?;
+    // Some at a time: the numbers of all of them are on their way while the first are checked.
+    for first in (0..stored.len()).step_by(AHEAD) {
+        let some = first..stored.len().min(first + AHEAD);
+        let mut form = Ok(());
+        let mut taken = first;
+        while form.is_ok() && taken < some.end {
+            // SAFETY: what a pinned slice holds is pinned with it.
+            let tokens = unsafe { read.as_mut().map_unchecked_mut(|keys| &mut keys[taken]) };
+            form = tokens.read(&stored.get_item(taken)?);
+            taken += usize::from(form.is_ok());
+            read[some.start..taken].last().inspect(|tokens| tokens.key().prefetch());
+        }
+        // Of several bad keys the first is named.
+        for (index, tokens) in read.iter().enumerate().take(taken).skip(first) {
+            if let Some(error) = tokens.outside() {
+                return Err(at_element(py, error, "keys", index));
+            }
+        }
+        form.map_err(|error| at_element(py, error, "keys", taken))?;
     }
     Ok(read)
 }

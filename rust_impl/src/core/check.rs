@@ -189,7 +189,7 @@ impl Tree {
                 before = run;
                 candidates += 1;
             }
-            ensure!(space.candidates.last() == before, "space {id}: its list of candidates ends elsewhere");
+            ensure!(space.candidates.ends().1 == before, "space {id}: its list of candidates ends elsewhere");
             for (at, (rank, run)) in space.candidates.heap().iter().enumerate() {
                 ensure!(self.place_in_heap(run) == Some(at), "run {run}: its place in the heap is wrong");
                 ensure!(self.runs[run].space == id && self.is_candidate(run), "run {run}: is no candidate");

@@ -1,6 +1,7 @@
 //! Keys where the caller keeps them: nothing is copied before it is stored.
 
 use super::compare::{are_tokens, common, common_wide};
+use super::prefetch;
 
 /// The tokens of a key. Another thread may write to them during the call, so nothing follows from having looked at one.
 #[derive(Clone, Copy)]
@@ -30,6 +31,16 @@ impl<'a> Key<'a> {
             Key::Narrow(tokens) => Key::Narrow(&tokens[at..at + count]),
             Key::Wide(tokens) => Key::Wide(&tokens[at..at + count]),
         }
+    }
+
+    /// Asks for its first lines; the processor itself asks for those that follow.
+    pub fn prefetch(&self) {
+        const FIRST: usize = 256;
+        let (start, bytes) = match self {
+            Key::Narrow(tokens) => (tokens.as_ptr().cast::<u8>(), size_of_val(*tokens)),
+            Key::Wide(tokens) => (tokens.as_ptr().cast::<u8>(), size_of_val(*tokens)),
+        };
+        (0..bytes.min(FIRST)).step_by(prefetch::LINE).for_each(|at| prefetch::line(start.wrapping_add(at)));
     }
 
     /// Cut to 32 bits.

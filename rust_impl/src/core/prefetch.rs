@@ -15,7 +15,7 @@ const HOPS: usize = 3;
 
 /// Lines of tokens asked for at once; the processor itself asks for those that follow.
 const TOKEN_LINES: usize = 16;
-const LINE: usize = 64;
+pub const LINE: usize = 64;
 
 /// Loads the cache line of that value, soon.
 #[inline(always)]

@@ -45,8 +45,9 @@ impl Queue {
         [self.first, self.heap.top().map_or(NIL, |(_, run)| run)]
     }
 
-    pub const fn last(&self) -> u32 {
-        self.last
+    /// First and last of the list.
+    pub const fn ends(&self) -> (u32, u32) {
+        (self.first, self.last)
     }
 
     pub fn link(&mut self) -> &mut u32 {
@@ -97,23 +98,22 @@ impl Tree {
     /// Puts a candidate where its rank belongs. The caller has reserved a place in the heap.
     pub fn enqueue(&mut self, run: u32) {
         let (space, rank) = (self.runs[run].space, self.rank(run));
-        if let Some(place) = self.place_in_heap(run) {
-            // One that was touched may go to the list.
-            let last = self.spaces[space].candidates.last;
-            if last != NIL && rank < self.rank(last) {
+        // Most often it goes behind all others; then nothing need be known of its neighbours, which are cold.
+        let last = self.spaces[space].candidates.last;
+        if last != NIL && (last == run || rank < self.rank(last)) {
+            if let Some(place) = self.place_in_heap(run) {
                 self.spaces[space].candidates.heap.set(&mut self.details, place, rank);
                 return;
             }
-        } else if self.is_queued(run) {
-            let Detail { before, after, .. } = self.details[run];
-            let in_order = (before == NIL || self.rank(before) < rank) && (after == NIL || rank < self.rank(after));
-            if in_order {
-                return;
+            if self.is_queued(run) {
+                let Detail { before, after, .. } = self.details[run];
+                if (before == NIL || self.rank(before) < rank) && (after == NIL || rank < self.rank(after)) {
+                    return;
+                }
             }
         }
         self.dequeue(run);
-        let queue = &self.spaces[space].candidates;
-        let (first, last) = (queue.first, queue.last);
+        let (first, last) = self.spaces[space].candidates.ends();
         let (before, after) = if last == NIL || self.rank(last) < rank {
             (last, NIL)
         } else if rank < self.rank(first) {

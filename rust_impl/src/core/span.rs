@@ -501,11 +501,10 @@ impl Tree {
 
     /// Asks for the slots of a run, which an eviction will read.
     pub fn prefetch_slots(&self, run: u32) {
-        const LINE: usize = 64;
         const MOST: usize = 1024;
         let start = self.details[run].slots.0.as_ptr();
         let bytes = self.runs[run].len() * size_of::<u32>();
-        for at in (0..bytes.min(MOST)).step_by(LINE) {
+        for at in (0..bytes.min(MOST)).step_by(prefetch::LINE) {
             prefetch::line(start.wrapping_add(at));
         }
     }
