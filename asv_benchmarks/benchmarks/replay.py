@@ -19,8 +19,8 @@ TRACE = "TRIRADIX_BENCH_TRACE"
 class TraceReplay:
     """Time in the cache alone, the mean of all requests: chats, agents, shared prompts and RAG, or your own trace.
 
-    Each of three replays makes the same calls, so the least time of each request counts: what other programs took is
-    seldom in all three. Python's garbage collector is on. The built-in workload has 600 requests over 2^18 slots, a
+    Each of five replays makes the same calls, so the least time of each request counts: what other programs took is
+    seldom in all five. Python's garbage collector is on. The built-in workload has 600 requests over 2^18 slots, a
     trace all of its requests over 2^22.
     """
 
@@ -57,5 +57,5 @@ class TraceReplay:
         trace, capacity = traces[requests]
         settings = Settings(capacity, page_size=1, policy="lru", chunk=4096, concurrency=8, with_output=True)
         with redirect_stdout(StringIO()):
-            runs = [replay(Job(implementation, trace, settings)).time_ns for _ in range(3)]
+            runs = [replay(Job(implementation, trace, settings)).time_ns for _ in range(5)]
         return float(np.minimum.reduce(runs).mean()) / 1e9

@@ -84,7 +84,7 @@ class GilHeld:
             for _turn in range(10):
                 free = _rate(counted, lambda: sha256(buffer))
                 lost.append(100 * (1 - _rate(counted, call) / free))
-        return max(0.0, median(lost))
+        return round(max(0.0, median(lost)), 1)
 
 
 class _counting:
