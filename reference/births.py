@@ -26,12 +26,13 @@ def find(anchors: dict[Birth, Run], birth: Birth, depth: int) -> Run | None:
 
     O(runs between the anchor and the page).
     """
-    anchor = anchors.get(birth)
-    if anchor is None or depth > anchor.end:
+    run = anchors.get(birth)
+    if run is None or depth > run.end:
         return None
-    run = anchor.holder(depth)
+    if depth <= run.start:
+        run = run.holder(depth)
     # Below the last page of the birth, the anchor may hold pages of later births.
-    return run if run.birth_at(depth) == birth else None
+    return run if run.mark_of(depth).birth == birth else None
 
 
 def move_anchors(tree: Tree, marks: Marks, old: Run, new: Run, going_on: Birth | None) -> None:

@@ -67,8 +67,8 @@ class Queue(Generic[_Item]):
         holder = self._items.get(rank)
         if holder is not None:
             self.withdraw(holder)
-        self._undo.keep_value(item, "queued")
-        self._undo.keep_entry(self._items, rank)
+        self._undo.append((setattr, item, "queued", None))
+        self._undo.append((self._items.pop, rank, None))
         heappush(self._heap, rank)
         self._items[rank] = item
         item.queued = rank
@@ -80,9 +80,9 @@ class Queue(Generic[_Item]):
         """Let ``item`` stand in the queue no more."""
         rank = item.queued
         if rank is not None:
-            self._undo.append((heappush, (self._heap, rank)))
-            self._undo.keep_entry(self._items, rank)
-            self._undo.keep_value(item, "queued")
+            self._undo.append((heappush, self._heap, rank))
+            self._undo.append((self._items.__setitem__, rank, item))
+            self._undo.append((setattr, item, "queued", rank))
             del self._items[rank]
             item.queued = None
 

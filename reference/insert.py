@@ -42,29 +42,28 @@ def insert(
     if depth < run.end:
         run = split(tree, run, depth)
     span = Span(depth, key.between(depth, goal), tree.overlap, slots[depth - start : goal - start].copy())
-    leaf = _grow(tree, run, goal, span)
-    birth = write(tree, leaf, goal, counts.clock, priority, hits)
+    leaf = Run(run.space, run, depth, goal, span, counts.clock)
+    leaf.last, leaf.priority, leaf.hits = counts.clock, priority, hits
+    _hang(tree, run, leaf)
     if tree.keeps_events:
         tree.undo.keep_length(tree.events)
         tree.events.append(stored(tree, leaf, depth, goal))
-    return depth, birth
+    return depth, leaf.birth
 
 
-def _grow(tree: Tree, parent: Run, end: int, span: Span) -> Run:
-    """Hang the pages of ``span`` below ``parent``, and join them with it if they are its only child."""
-    birth = tree.counts.clock
-    leaf = Run(parent.space, parent, parent.end, end, span, birth)
-    tree.undo.keep_entry(tree.anchors, birth)
-    tree.anchors[birth] = leaf
+def _hang(tree: Tree, parent: Run, leaf: Run) -> None:
+    """Hang a new run below ``parent``, and join it with that if it is its only child."""
     if parent.is_root and not parent.children:
         tree.undo.keep_entry(tree.spaces, parent.space.namespace)
         tree.spaces[parent.space.namespace] = parent.space
     page = leaf.first_page(tree.page_size)
-    tree.undo.keep_entry(parent.children, page)
+    tree.undo.append((parent.children.pop, page, None))
+    tree.undo.append((tree.anchors.pop, leaf.birth, None))
     parent.children[page] = leaf
+    tree.anchors[leaf.birth] = leaf
     counts = tree.counts
     counts.runs += 1
-    counts.total += end - leaf.start
-    tree.hold(span)
+    counts.total += leaf.end - leaf.start
+    tree.hold(leaf.span)
     merge_upwards(tree, leaf)
-    return leaf
+    tree.offer(leaf)

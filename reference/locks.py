@@ -24,17 +24,17 @@ def lock(tree: Tree, run: Run, depth: int) -> int:
         run = run.holder(depth)
     protected = 0
     while run.locked_end < depth:
-        tree.undo.append((setattr, (run, "locked_end", run.locked_end)))
+        tree.undo.append((setattr, run, "locked_end", run.locked_end))
         locked_before = run.locked_end > run.start
         protected += depth - run.locked_end
         run.locked_end = depth
-        if locked_before or run.parent is None or run.parent.is_root:
+        if locked_before or run.parent is None or not run.start:
             break
         run = run.parent
-        tree.undo.append((setattr, (run, "locked_children", run.locked_children)))
+        tree.undo.append((setattr, run, "locked_children", run.locked_children))
         run.locked_children += 1
         depth = run.end
-    tree.undo.append((setattr, (tree.counts, "protected", tree.counts.protected)))
+    tree.undo.append((setattr, tree.counts, "protected", tree.counts.protected))
     tree.counts.protected += protected
     return protected
 
@@ -44,7 +44,7 @@ def unlock(tree: Tree, run: Run, depth: int) -> int:
     mark = run.mark_of(depth)
     if mark.end != depth or not mark.locks:
         raise ValueError("no lock of this node's page is left to take back")
-    tree.undo.append((mark.say, (mark.said(),)))
+    tree.undo.append((setattr, mark, "locks", mark.locks))
     mark.locks -= 1
     if run.inner and not mark.locks:
         prune_above(tree, run, run.mark_of(depth + 1))
@@ -54,15 +54,16 @@ def unlock(tree: Tree, run: Run, depth: int) -> int:
         if locked_end == run.locked_end:
             break
         freed += run.locked_end - locked_end
-        tree.undo.append((setattr, (run, "locked_end", run.locked_end)))
+        tree.undo.append((setattr, run, "locked_end", run.locked_end))
         run.locked_end = locked_end
-        tree.offer(run)
-        if locked_end > run.start or run.parent is None or run.parent.is_root:
+        if run.queued is None:
+            tree.offer(run)
+        if locked_end > run.start or run.parent is None or not run.start:
             break
         run = run.parent
-        tree.undo.append((setattr, (run, "locked_children", run.locked_children)))
+        tree.undo.append((setattr, run, "locked_children", run.locked_children))
         run.locked_children -= 1
-    tree.undo.append((setattr, (tree.counts, "protected", tree.counts.protected)))
+    tree.undo.append((setattr, tree.counts, "protected", tree.counts.protected))
     tree.counts.protected -= freed
     return freed
 
@@ -71,4 +72,6 @@ def _deepest_lock(run: Run) -> int:
     """Where the locked pages of a run without locked children end."""
     if run.locks:
         return run.end
+    if not run.inner:
+        return run.start
     return next((mark.end for mark in reversed(run.inner) if mark.locks), run.start)

@@ -23,7 +23,7 @@ def merge_upwards(tree: Tree, run: Run) -> None:
     """
     while True:
         upper = run.parent
-        if upper is None or upper.is_root or len(upper.children) > 1:
+        if upper is None or len(upper.children) > 1 or upper.is_root:
             return
         if upper.span is not run.span and upper.end - upper.start > 2 * (run.end - run.start):
             return

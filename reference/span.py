@@ -58,7 +58,7 @@ class Span(Units):
     __slots__ = ("live", "slots")
 
     def __init__(self, base: int, words: bytes, overlap: int, slots: Slots) -> None:
-        super().__init__(base, words, overlap)
+        self.base, self.words, self.overlap = base, words, overlap
         self.slots = slots
         self.live = len(slots)
         """Units that some run still shows."""

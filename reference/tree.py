@@ -136,9 +136,11 @@ class Tree:
     # Ranking
 
     def offer(self, run: Run) -> None:
-        """See that ``run`` stands in the queues if its last page can go."""
+        """See that ``run`` stands in the queues if its last page can go, and not with a rank that it no longer has."""
         rank = self._rank_of_run(run)
-        if rank is not None and run.space.leaves.offer(run, rank):
+        if rank is None:
+            run.space.leaves.withdraw(run)
+        elif run.space.leaves.offer(run, rank):
             self.queue.offer(run.space, rank)
 
     def _rank_of_run(self, run: Run) -> Rank | None:

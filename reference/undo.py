@@ -7,12 +7,12 @@ Each step sets absolute values, so that a roll back that is itself interrupted c
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 _Key = TypeVar("_Key")
 
-Step = tuple[Callable[..., Any], tuple[Any, ...]]
+Step = tuple[Any, ...]
+"""What to call, and with what."""
 
 
 class Restorable(Protocol):
@@ -22,7 +22,7 @@ class Restorable(Protocol):
 
 
 class Undo(list[Step]):
-    """The steps back to where the operation began: calls to make, with their arguments. Empty between operations.
+    """The steps back to where the operation began. Empty between operations.
 
     A list, so that the two or three steps of a match cost an ``append`` each and no call of a Python function.
     """
@@ -30,24 +30,24 @@ class Undo(list[Step]):
     __slots__ = ()
 
     def keep(self, thing: Restorable) -> None:
-        self.append((thing.restore, (thing.state(),)))
+        self.append((thing.restore, thing.state()))
 
     def keep_value(self, thing: object, name: str) -> None:
         """One attribute alone."""
-        self.append((setattr, (thing, name, getattr(thing, name))))
+        self.append((setattr, thing, name, getattr(thing, name)))
 
     def keep_entry(self, table: dict[_Key, Any], key: _Key) -> None:
         if key in table:
-            self.append((table.__setitem__, (key, table[key])))
+            self.append((table.__setitem__, key, table[key]))
         else:
-            self.append((table.pop, (key, None)))
+            self.append((table.pop, key, None))
 
     def keep_length(self, queue: list[Any]) -> None:
         """That ``queue`` is only appended to from here on."""
-        self.append((queue.__delitem__, (slice(len(queue), None),)))
+        self.append((queue.__delitem__, slice(len(queue), None)))
 
     def roll_back(self) -> None:
         while self:
-            step, arguments = self[-1]
+            step, *arguments = self[-1]
             step(*arguments)
             self.pop()

@@ -43,7 +43,7 @@ def match(tree: Tree, run: Run, depth: int, key: Units, goal: int) -> tuple[int,
     start = depth
     run, depth = walk(tree, run, depth, key, goal)
     counts = tree.counts
-    tree.undo.append((counts.restore_lookups, (counts.clock, counts.lookup_tokens, counts.hit_tokens)))
+    tree.undo.append((counts.restore_lookups, counts.clock, counts.lookup_tokens, counts.hit_tokens))
     counts.clock += 1
     counts.lookup_tokens += goal - start
     counts.hit_tokens += depth - start
@@ -67,7 +67,7 @@ def write(tree: Tree, run: Run, depth: int, last: int, priority: int = INT64_MIN
         if len(run.inner) < len(before):
             merge_upwards(tree, run)
         limit_marks(tree, run)
-    # While a leaf stands in the queue, only a rank that may have become less matters there.
+    # To a leaf that stands in the queue only a rank that may have become less matters.
     if mark is run and (run.queued is None or hits < 0 or tree.ranks_fall):
         tree.offer(run)
     return mark.birth
@@ -77,7 +77,7 @@ def mark_at(tree: Tree, run: Run, depth: int) -> Mark:
     """The mark of the page of ``run`` that ends at ``depth``, to be changed."""
     mark = run.mark_of(depth)
     if mark.end == depth:
-        tree.undo.append((mark.say, (mark.said(),)))
+        tree.undo.append((mark.say, mark.said()))
         return mark
     mark = Mark(depth, mark.birth)
     at = segment(run.inner, depth)

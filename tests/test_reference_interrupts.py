@@ -57,6 +57,8 @@ def prepared(**options: Any) -> tuple[RadixCache, dict[str, Any]]:
         nodes[f"read {end}"] = cache.match_prefix(LONG[:end]).node
     nodes["alone"] = cache.insert([50, 51, 52, 53, 54, 55], range_of(6)).node
     cache.insert([50, 51, 60, 61], range_of(4))
+    for end in ([1, 2, 3, 4], [5, 6, 7, 8]):  # ends of a trunk that is too long to be joined with the last of them
+        cache.insert([*range(200, 220), *end], range_of(24))
     cache.inc_lock_ref(nodes["branch"])
     cache.inc_lock_ref(nodes["read 30"])
     cache.evict(2)
@@ -100,12 +102,13 @@ OPTIONS = [
 
 
 def observed(cache: RadixCache, nodes: dict[str, Any]) -> list[Any]:
-    """All that the calls of a cache tell of it; it is empty afterwards."""
+    """All that the calls of a cache tell of it, and what its marks say; it is empty afterwards."""
     cache.check()
     statistics = cache.stats()
     for private in ("nodes", "memory_bytes"):
         del statistics[private]
     told: list[Any] = [sorted(statistics.items()), cache.protected_size(), sorted(cache.all_indices().tolist())]
+    told.append(sorted((run.start, mark.said()) for run in cache._tree.runs() for mark in run.marks))
     for name, node in nodes.items():
         try:
             told.append((name, cache.block_hashes(node), cache.path_indices(node).tolist()))
