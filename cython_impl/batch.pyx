@@ -15,13 +15,13 @@ from collections.abc import Sequence
 from triradix.arguments import as_threads
 
 from .exclusive cimport batches_begin, batches_end
-from .keys cimport Tokens, check_tokens, namespace_of, recall, release_tokens, remember, take_tokens
+from .keys cimport Tokens, check_tokens, namespace_of, recall, release_tokens, remember, take_slowly, take_tokens
 from .key cimport Key, key_count
 from .prefetch cimport GROUP, go_ahead
 from .results cimport BatchMatchResult, array_data, new_array
 from .spaces cimport Forest
 from .tree cimport Handle, Place, Tree
-from .walk cimport DONE, match_pages, units_of, walk_on
+from .walk cimport DONE, NO_MEMORY, Answer, match_pages, units_of, walk_on
 
 cdef Py_ssize_t CHUNK_KEYS = 1 << 14
 cdef Py_ssize_t FEW = 8               # keys that are served without going ahead
@@ -49,6 +49,7 @@ cdef class Batch:
 
     cdef Forest forest
     cdef Py_ssize_t count
+    cdef tuple items
     cdef Tokens *tokens
     cdef Key *keys       # the same, side by side
     cdef Place *roots
@@ -59,6 +60,7 @@ cdef class Batch:
         cdef tuple items = sequence_of(keys, "keys")
         cdef Py_ssize_t i
         self.forest = forest
+        self.items = items
         self.tokens = <Tokens *> calloc(len(items) + 1, sizeof(Tokens))
         self.roots = <Place *> calloc(len(items) + 1, sizeof(Place))
         self.known = <Handle *> calloc(len(items) + 1, sizeof(Handle))
@@ -106,25 +108,39 @@ cdef class Batch:
         """Match (to ``handles``) or peek (to ``lengths``) all keys."""
         cdef Py_ssize_t at = 0
         cdef Py_ssize_t end, done, i
+        cdef Answer answer = DONE
         while at < self.count:
             self.forest.enter()
             end = self.prepare(at)
             if batches_begin():
                 self.forest.busy = True
                 with nogil:
-                    done = work(&self.forest.tree, self.keys, self.roots, self.known, at, end, handles, lengths)
+                    done = work(
+                        &self.forest.tree, self.keys, self.roots, self.known, at, end, handles, lengths, &answer
+                    )
                 self.forest.busy = False
                 batches_end()
             else:
-                done = work(&self.forest.tree, self.keys, self.roots, self.known, at, end, handles, lengths)
-            if done < end:
-                raise MemoryError
+                done = work(&self.forest.tree, self.keys, self.roots, self.known, at, end, handles, lengths, &answer)
             if handles != NULL:
-                for i in range(at, end):
+                for i in range(at, done):
                     remember(&self.tokens[i], self.forest.number, &handles[i])
-            at = end
+            at = done
+            if done < end:
+                self.try_again(done, answer)
             self.forest.yield_to_waiting()
             PyErr_CheckSignals()
+        return 0
+
+    cdef int try_again(self, Py_ssize_t i, Answer answer) except -1:
+        """Go on with a checked copy of a key that another thread changed after it was checked."""
+        if answer == NO_MEMORY:
+            raise MemoryError
+        try:
+            take_slowly(self.items[i], &self.tokens[i])
+        except (TypeError, ValueError) as error:
+            raise located(error, f"keys[{i}]") from None
+        self.keys[i] = self.tokens[i].key
         return 0
 
     cdef Py_ssize_t prepare(self, Py_ssize_t at) except -1:
@@ -145,9 +161,9 @@ cdef class Batch:
 
 cdef Py_ssize_t work(
     Tree *tree, const Key *keys, const Place *roots, const Handle *known, Py_ssize_t at, Py_ssize_t end,
-    Handle *handles, int64_t *lengths,
+    Handle *handles, int64_t *lengths, Answer *answer,
 ) noexcept nogil:
-    """Serve the keys from ``at`` on; return the first that was not served, for lack of memory."""
+    """Serve the keys from ``at`` on; return the first that was not served, and say in ``answer`` why."""
     cdef Py_ssize_t i
     cdef Key key
     cdef const Handle *known_page
@@ -158,8 +174,10 @@ cdef Py_ssize_t work(
         known_page = &known[i] if known[i].length else NULL
         if lengths != NULL:
             lengths[i] = walk_on(tree, roots[i], known_page, key, units_of(tree, key_count(key))).depth
-        elif match_pages(tree, roots[i], known_page, key, &handles[i]) != DONE:
-            return i
+        else:
+            answer[0] = match_pages(tree, roots[i], known_page, key, &handles[i])
+            if answer[0] != DONE:
+                return i
     return end
 
 

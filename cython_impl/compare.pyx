@@ -94,15 +94,25 @@ cdef extern from *:
 
     static Loops loops;
 
-    static void choose_loops(void) {
+    /* 0: for any processor, 1: for AVX2, 2: for AVX-512. The best up to `most` that this one has, which is returned. */
+    static int choose_loops(int most) {
+        int best = 0;
         loops = anywhere_loops;
     #if defined(__x86_64__)
         __builtin_cpu_init();
-        if (__builtin_cpu_supports("avx2")) loops = avx2_loops;
-        if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl")
-                && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq"))
+        if (most >= 1 && __builtin_cpu_supports("avx2")) {
+            loops = avx2_loops;
+            best = 1;
+        }
+        if (most >= 2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl")
+                && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq")) {
             loops = avx512_loops;
+            best = 2;
+        }
+    #else
+        (void) most;
     #endif
+        return best;
     }
     """
     ctypedef struct Loops:
@@ -113,9 +123,17 @@ cdef extern from *:
         void (*narrow)(const uint64_t *, uint32_t *, int64_t) noexcept nogil
         void (*widen)(const uint32_t *, int64_t *, int64_t) noexcept nogil
     Loops loops
-    void choose_loops() noexcept
+    int choose_loops(int) noexcept
 
-choose_loops()
+choose_loops(2)
+
+
+def use_loops(int most):
+    """For tests: from now on the loops of a processor without AVX (0), with AVX2 (1), with AVX-512 (2, as at import).
+
+    Returns which of them they are: the best up to ``most`` that this processor has.
+    """
+    return choose_loops(most)
 
 
 cdef int64_t common_prefix(Key key, const uint32_t *stored, int64_t count) noexcept nogil:

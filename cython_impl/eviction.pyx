@@ -6,7 +6,7 @@ from .births cimport birth_shortened
 from .events cimport REMOVED, event_free, event_new, event_queue
 from .hash_functions cimport event_hash
 from .marks cimport fold, marks_prune
-from .merge cimport merge_upwards
+from .merge cimport merge_pending, merge_upwards
 from .node cimport run_remove, run_shorten
 from .queue cimport first_candidate, refresh_candidate
 from .results cimport EvictResult, array_data, new_array
@@ -91,6 +91,7 @@ cdef int64_t evict_pages(Tree *tree, uint32_t space, int64_t wanted, int64_t *sl
     cdef uint32_t from_space = space
     cdef Run *entry
     cdef const Mark *tail
+    merge_pending(tree)
     while freed < wanted:
         if space == 0:
             if tree.space_heap.size == 0:

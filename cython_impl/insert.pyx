@@ -11,7 +11,7 @@ from .hash_functions cimport DIGEST, event_hash
 from .hashing cimport digest_of, fill_digests
 from .key cimport Key, key_from, key_of
 from .marks cimport mark_make
-from .merge cimport merge_chain
+from .merge cimport merge_chain, merge_pending
 from .node cimport run_make
 from .queue cimport refresh_candidate
 from .slab cimport slab_reserve
@@ -157,6 +157,7 @@ cdef Answer insert_pages(Tree *tree, Place start, Insertion *insertion) noexcept
             touch(tree, counted, 0, INT64_MIN, -1)
     if made:
         merge_chain(tree, made)
+    merge_pending(tree)
     tree.total += fresh
     tree.inserts += 1
     tree.inserted_tokens += fresh

@@ -11,7 +11,7 @@ from .marks cimport MERGED_MARKS, marks_prune, merged_mark_count, top_mark
 from .node cimport copy_window, hide, show, spare_memory
 from .slab cimport slab_give
 from .span cimport Span, span_bytes, span_free, span_make_digests, span_new
-from .tree cimport Detail, Run, Tree, detail_of, has_locked_pages, length_of_run, mark_of, run_at
+from .tree cimport MOST_PENDING, Detail, Run, Tree, detail_of, has_locked_pages, length_of_run, mark_of, run_at
 
 cdef enum:
     CHAIN = 8            # runs of a size class that make one of the next
@@ -138,6 +138,27 @@ cdef void merge_upwards(Tree *tree, uint32_t run) noexcept nogil:
     while upper and merged_mark_count(tree, upper, run) <= MERGED_MARKS and merge_windows(tree, upper, run):
         absorb(tree, upper, run)
         upper = alone_above(tree, run)
+
+
+cdef void merge_later(Tree *tree, uint32_t run) noexcept nogil:
+    """`merge_upwards` with the next change, or soon: a match does not wait for it, unless many have left theirs."""
+    if tree.pending_count and tree.pending[tree.pending_count - 1] == run:
+        return
+    if tree.pending_count == MOST_PENDING:
+        merge_pending(tree)
+    if tree.pending_count == 0:
+        tree.pending_since = tree.clock
+    tree.pending[tree.pending_count] = run
+    tree.pending_count += 1
+
+
+cdef void merge_pending(Tree *tree) noexcept nogil:
+    """What `merge_later` left. A run may be gone meanwhile, and another have its id, which does no harm."""
+    cdef uint32_t i
+    for i in range(tree.pending_count):
+        if detail_of(tree, tree.pending[i]).space and run_at(tree, tree.pending[i]).parent:
+            merge_upwards(tree, tree.pending[i])
+    tree.pending_count = 0
 
 
 cdef bint merge_many(Tree *tree, uint32_t run) noexcept nogil:

@@ -138,6 +138,7 @@ cdef class Forest:
     cdef void give_back(self) noexcept:
         """Free the slabs, the table and the heap of spaces, none of which holds anything more that counts."""
         cdef Tree *tree = &self.tree
+        tree.pending_count = 0
         heap_free(tree, &tree.space_heap)
         slab_free(&tree.runs)
         slab_free(&tree.marks)

@@ -107,6 +107,10 @@ cdef struct Event:
     uint32_t *tokens         # with the overlap
 
 
+cdef enum:
+    MOST_PENDING = 64
+
+
 cdef struct Tree:
     # What it was made with.
     int64_t page
@@ -130,6 +134,9 @@ cdef struct Tree:
     Table table
     Heap space_heap
     uint32_t empty_spaces    # head of the list
+    uint32_t[MOST_PENDING] pending    # runs that may be one with those above; `merge` says when
+    uint32_t pending_count
+    int64_t pending_since    # tick of the first of them
     int64_t total
     int64_t locked
     int64_t span_bytes

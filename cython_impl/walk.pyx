@@ -7,13 +7,14 @@ from .children cimport child_find, children_reserve
 from .compare cimport are_tokens, common_prefix
 from .key cimport Key, key_count, key_from
 from .marks cimport mark_at, marks_prune, segment_at
-from .merge cimport merge_upwards
+from .merge cimport merge_later, merge_pending
 from .queue cimport refresh_candidate
 from .slab cimport slab_reserve
 from .span cimport read_slots
 from .split cimport limit_marks
 from .tree cimport (
-    Detail, Handle, Mark, Place, Run, Tree, Weight, detail_of, mark_of, page_tokens, run_at, weight_of, whole_pages,
+    MOST_PENDING, Detail, Handle, Mark, Place, Run, Tree, Weight, detail_of, mark_of, page_tokens, run_at, weight_of,
+    whole_pages,
 )
 
 
@@ -103,7 +104,7 @@ cdef void touch(Tree *tree, Place place, int64_t now, int64_t priority, int64_t 
         refresh_candidate(tree, place.run)
     if pruned:
         # What split the run may have been the marks that are gone.
-        merge_upwards(tree, place.run)
+        merge_later(tree, place.run)
     else:
         limit_marks(tree, place.run)
 
@@ -160,4 +161,6 @@ cdef Answer match_pages(
     tree.hit_tokens += place.depth - start.depth
     name_page(tree, place, handle)
     touch(tree, place, tree.clock, INT64_MIN, 0)
+    if tree.pending_count and tree.clock - tree.pending_since >= MOST_PENDING:
+        merge_pending(tree)
     return DONE

@@ -10,8 +10,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ROOT / "cython_impl"
 HOT = (
@@ -31,10 +29,8 @@ def directives() -> dict[str, Any]:
     raise AssertionError("setup.py names no compiler directives")
 
 
-@pytest.fixture(scope="module")
-def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def annotated(top: Path) -> Path:
     """The hot modules, and one with a line to be found, each with the page that Cython writes beside its C."""
-    top = tmp_path_factory.mktemp("annotated")
     package = top / "triradix" / "cython_impl"
     package.mkdir(parents=True)
     for folder in (package.parent, package):
@@ -67,13 +63,10 @@ def yellow_lines(source: Path) -> list[str]:
     return yellow
 
 
-@pytest.mark.parametrize("module", HOT)
-def test_hot_path_is_white(package: Path, module: str) -> None:
-    assert yellow_lines(package / f"{module}.pyx") == []
-
-
-def test_a_yellow_line_is_seen(package: Path) -> None:
+def test_hot_path_is_white(tmp_path: Path) -> None:
+    package = annotated(tmp_path)
     assert yellow_lines(package / "planted.pyx")[-1] == "planted.pyx:2: return number + number"
+    assert [line for module in HOT for line in yellow_lines(package / f"{module}.pyx")] == []
 
 
 def test_nothing_without_the_gil_can_raise() -> None:
