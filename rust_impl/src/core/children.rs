@@ -2,7 +2,7 @@
 //!
 //! The hash is seeded for each cache, so that nobody can choose tokens that collide, and kept with the run.
 
-use std::hash::{BuildHasher, Hasher};
+use std::hash::BuildHasher;
 
 use super::key::Key;
 use super::tree::Tree;
@@ -143,40 +143,56 @@ impl ChildTable {
     }
 }
 
-/// Tokens that are hashed at once.
-const PART: usize = 16;
+/// Secrets of a tree, of which its hashes are made.
+#[derive(Clone, Copy)]
+pub struct Seed([u64; 4]);
 
-/// As bytes, `PART` by `PART`, so that keys of every width have the same hash.
-#[inline]
-fn hash_tokens(hasher: &mut impl Hasher, tokens: &[u32]) {
-    for part in tokens.chunks(PART) {
-        // SAFETY: integers are bytes.
-        hasher.write(unsafe { std::slice::from_raw_parts(part.as_ptr().cast::<u8>(), size_of_val(part)) });
+impl Seed {
+    pub fn new() -> Self {
+        let state = foldhash::quality::RandomState::default();
+        Self(std::array::from_fn(|number| state.hash_one(number)))
     }
+}
+
+/// Both halves of the product: each bit of either factor has a say in each bit. (The step of wyhash and of foldhash.)
+#[inline]
+const fn folded(a: u64, b: u64) -> u64 {
+    let product = a as u128 * b as u128;
+    product as u64 ^ (product >> 64) as u64
+}
+
+/// Two lanes of four tokens a step, so that the products need not wait for each other. All pages of a tree are equally
+/// long, so the last one may be filled up.
+#[inline]
+fn hash_page<T: Copy>(Seed(seed): &Seed, parent: u32, page: &[T], narrow: impl Fn(T) -> u32) -> u64 {
+    const STEP: usize = 8;
+    let mut lanes = [seed[0] ^ u64::from(parent), seed[1]];
+    let mut step = |tokens: [u32; STEP]| {
+        let word = |at: usize| u64::from(tokens[at]) | u64::from(tokens[at + 1]) << 32;
+        lanes[0] = folded(word(0) ^ lanes[0], word(2) ^ seed[2]);
+        lanes[1] = folded(word(4) ^ lanes[1], word(6) ^ seed[3]);
+    };
+    let (steps, rest) = page.as_chunks::<STEP>();
+    steps.iter().for_each(|tokens| step(tokens.map(&narrow)));
+    if !rest.is_empty() {
+        let mut tokens = [0; STEP];
+        tokens.iter_mut().zip(rest).for_each(|(token, &wide)| *token = narrow(wide));
+        step(tokens);
+    }
+    folded(lanes[0] ^ seed[3], lanes[1] ^ seed[2])
 }
 
 impl Tree {
     /// The place of a child whose first page `key` begins with.
     #[inline]
     pub fn child_hash(&self, parent: u32, key: Key) -> u32 {
-        let mut hasher = self.seed.build_hasher();
-        match (self.config.page_tokens(), key) {
+        let seed = &self.seed;
+        let hash = match (self.config.page_tokens(), key) {
             // One word, as most often.
-            (1, _) => hasher.write_u64(u64::from(parent) << 32 | u64::from(key.token(0))),
-            (count, Key::Narrow(tokens)) => {
-                hasher.write_u32(parent);
-                hash_tokens(&mut hasher, &tokens[..count]);
-            }
-            (count, Key::Wide(tokens)) => {
-                hasher.write_u32(parent);
-                let mut part = [0; PART];
-                for tokens in tokens[..count].chunks(PART) {
-                    part.iter_mut().zip(tokens).for_each(|(token, &wide)| *token = wide as u32);
-                    hash_tokens(&mut hasher, &part[..tokens.len()]);
-                }
-            }
-        }
-        let hash = hasher.finish();
+            (1, _) => folded((u64::from(parent) << 32 | u64::from(key.token(0))) ^ seed.0[0], seed.0[1]),
+            (count, Key::Narrow(tokens)) => hash_page(seed, parent, &tokens[..count], |token| token),
+            (count, Key::Wide(tokens)) => hash_page(seed, parent, &tokens[..count], |token| token as u32),
+        };
         (hash >> 32) as u32 ^ hash as u32
     }
 

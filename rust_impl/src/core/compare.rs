@@ -1,7 +1,9 @@
-//! How far a key and a run agree: where a match spends its time.
+//! How far a key and a run agree, and numbers narrowed and widened: where long calls spend their time.
 //!
 //! Each loop exists for AVX-512, for AVX2 and for any processor; the best that this processor has is taken at run time.
 //! All look at whole blocks first and find the position only in the block that differs.
+
+use std::mem::MaybeUninit;
 
 /// Tokens that both share from the front.
 #[inline]
@@ -41,8 +43,8 @@ pub fn common_wide(key: &[i64], stored: &[u32]) -> usize {
     common_wide_anywhere(key, stored)
 }
 
-/// Whether all of them are tokens: 0 … 2³²−1.
-pub fn are_tokens(key: &[i64]) -> bool {
+/// Whether all of them fit into 32 bits without a sign, as tokens must.
+pub fn are_narrow(key: &[i64]) -> bool {
     #[cfg(target_arch = "x86_64")]
     {
         if is_x86_feature_detected!("avx512f") {
@@ -55,6 +57,50 @@ pub fn are_tokens(key: &[i64]) -> bool {
         }
     }
     union(key) >> 32 == 0
+}
+
+/// Writes the lower 32 bits of each number to `to`, which is as long.
+pub fn narrow(numbers: &[i64], to: &mut [MaybeUninit<u32>]) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if is_x86_feature_detected!("avx512f") {
+            // SAFETY: this processor has AVX-512F.
+            return unsafe { x86::narrow_avx512(numbers, to) };
+        }
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: this processor has AVX2.
+            return unsafe { x86::narrow_avx2(numbers, to) };
+        }
+    }
+    narrow_anywhere(numbers, to);
+}
+
+/// The opposite, of numbers without a sign.
+pub fn widen(numbers: &[u32], to: &mut [MaybeUninit<i64>]) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if is_x86_feature_detected!("avx512f") {
+            // SAFETY: this processor has AVX-512F.
+            return unsafe { x86::widen_avx512(numbers, to) };
+        }
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: this processor has AVX2.
+            return unsafe { x86::widen_avx2(numbers, to) };
+        }
+    }
+    widen_anywhere(numbers, to);
+}
+
+#[inline(always)]
+fn narrow_anywhere(numbers: &[i64], to: &mut [MaybeUninit<u32>]) {
+    assert_eq!(numbers.len(), to.len());
+    to.iter_mut().zip(numbers).for_each(|(to, &number)| _ = to.write(number as u32));
+}
+
+#[inline(always)]
+fn widen_anywhere(numbers: &[u32], to: &mut [MaybeUninit<i64>]) {
+    assert_eq!(numbers.len(), to.len());
+    to.iter_mut().zip(numbers).for_each(|(to, &number)| _ = to.write(i64::from(number)));
 }
 
 /// The bits that any of them has.
@@ -85,6 +131,7 @@ pub fn common_wide_anywhere(key: &[i64], stored: &[u32]) -> usize {
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::*;
+    use std::mem::MaybeUninit;
 
     /// `a` and `b` are equally long.
     #[target_feature(enable = "avx512f")]
@@ -164,6 +211,26 @@ mod x86 {
     #[target_feature(enable = "avx2")]
     pub fn common_wide_avx2(key: &[i64], stored: &[u32]) -> usize {
         super::common_wide_anywhere(key, stored)
+    }
+
+    #[target_feature(enable = "avx512f")]
+    pub fn narrow_avx512(numbers: &[i64], to: &mut [MaybeUninit<u32>]) {
+        super::narrow_anywhere(numbers, to);
+    }
+
+    #[target_feature(enable = "avx2")]
+    pub fn narrow_avx2(numbers: &[i64], to: &mut [MaybeUninit<u32>]) {
+        super::narrow_anywhere(numbers, to);
+    }
+
+    #[target_feature(enable = "avx512f")]
+    pub fn widen_avx512(numbers: &[u32], to: &mut [MaybeUninit<i64>]) {
+        super::widen_anywhere(numbers, to);
+    }
+
+    #[target_feature(enable = "avx2")]
+    pub fn widen_avx2(numbers: &[u32], to: &mut [MaybeUninit<i64>]) {
+        super::widen_anywhere(numbers, to);
     }
 
     #[target_feature(enable = "avx512f")]

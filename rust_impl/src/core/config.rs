@@ -59,7 +59,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { marks: 64, merged_marks: 32, generation: 256 << 10 }
+        Self { marks: 160, merged_marks: 80, generation: 64 << 10 }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Keys where the caller keeps them: nothing is copied before it is stored.
 
-use super::compare::{are_tokens, common, common_wide};
+use super::compare::{are_narrow, common, common_wide};
 use super::prefetch;
 
 /// The tokens of a key. Another thread may write to them during the call, so nothing follows from having looked at one.
@@ -72,7 +72,7 @@ impl<'a> Key<'a> {
     pub fn first_outside(&self) -> Option<usize> {
         match self {
             Key::Narrow(_) => None,
-            Key::Wide(tokens) if are_tokens(tokens) => None,
+            Key::Wide(tokens) if are_narrow(tokens) => None,
             Key::Wide(tokens) => tokens.iter().position(|&token| u32::try_from(token).is_err()),
         }
     }

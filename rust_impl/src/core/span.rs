@@ -11,6 +11,7 @@ use std::ptr::NonNull;
 
 use bumpalo::Bump;
 
+use super::compare::{are_narrow, narrow, widen};
 use super::key::Key;
 use super::slab::{Entry, Slab};
 use super::tree::Tree;
@@ -79,7 +80,7 @@ impl<'a> Slots<'a> {
     pub fn copy_to(self, to: &mut [MaybeUninit<i64>]) {
         assert_eq!(self.len(), to.len());
         match self {
-            Slots::Narrow(slots) => to.iter_mut().zip(slots).for_each(|(to, &slot)| _ = to.write(i64::from(slot))),
+            Slots::Narrow(slots) => widen(slots, to),
             Slots::Wide(slots) => to.iter_mut().zip(slots).for_each(|(to, &slot)| _ = to.write(slot)),
         }
     }
@@ -194,7 +195,7 @@ impl Spans {
     /// A new span with a copy of these tokens and slots: one slot for each unit, one token more for each overlap.
     pub fn store(&mut self, tokens: Key, slots: &[i64]) -> Result<Window, NoMemory> {
         assert_eq!(tokens.len(), slots.len() + self.overlap, "a span has one slot for each unit");
-        let wide = slots.iter().fold(0, |bits, &slot| bits | slot as u64) >> 32 != 0;
+        let wide = !are_narrow(slots);
         let window = self.allocate(slots.len(), Kind { wide, moved: false })?;
         // SAFETY: `allocate` gave room for so many tokens and slots of that width, fresh and therefore apart from the
         // sources.
@@ -203,20 +204,13 @@ impl Spans {
                 Key::Narrow(tokens) => {
                     window.tokens.as_ptr().copy_from_nonoverlapping(tokens.as_ptr(), tokens.len());
                 }
-                Key::Wide(tokens) => {
-                    for (i, &token) in tokens.iter().enumerate() {
-                        window.tokens.add(i).write(token as u32);
-                    }
-                }
+                Key::Wide(tokens) => narrow(tokens, uninit(window.tokens, tokens.len())),
             }
             if wide {
                 let to = window.slots.cast::<i64>();
                 to.as_ptr().copy_from_nonoverlapping(slots.as_ptr(), slots.len());
             } else {
-                let to = window.slots.cast::<u32>();
-                for (i, &slot) in slots.iter().enumerate() {
-                    to.add(i).write(slot as u32);
-                }
+                narrow(slots, uninit(window.slots.cast::<u32>(), slots.len()));
             }
         }
         Ok(window)
@@ -254,10 +248,9 @@ impl Spans {
                         to.copy_from_nonoverlapping(window.slots.cast::<u32>().as_ptr(), window.len());
                     }
                     (true, false) => {
-                        let (to, from) = (joined.slots.cast::<i64>(), window.slots.cast::<u32>());
-                        for i in 0..window.len() {
-                            to.add(at + i).write(i64::from(from.add(i).read()));
-                        }
+                        let from = window.slots.cast::<u32>();
+                        let from = std::slice::from_raw_parts(from.as_ptr(), window.len());
+                        widen(from, uninit(joined.slots.cast::<i64>().add(at), window.len()));
                     }
                 }
             }
@@ -462,6 +455,13 @@ impl Spans {
         let generation = self.generations.remove(id);
         self.allocated -= generation.capacity;
     }
+}
+
+/// # Safety
+/// There is room for so many, and nobody else has it.
+unsafe fn uninit<'a, T>(start: NonNull<T>, count: usize) -> &'a mut [MaybeUninit<T>] {
+    // SAFETY: the caller's.
+    unsafe { std::slice::from_raw_parts_mut(start.as_ptr().cast(), count) }
 }
 
 const fn slot_bytes(wide: bool) -> usize {

@@ -8,7 +8,7 @@ use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 
 use super::births::Birth;
-use super::children::ChildTable;
+use super::children::{ChildTable, Seed};
 use super::config::Config;
 use super::events::Event;
 use super::hashing::{Digest, Digests};
@@ -24,7 +24,7 @@ use super::{NIL, NoMemory};
 /// Methods that change anything start with `drain_touches`. Those on `&self` may run at the same time as each other.
 pub struct Tree {
     pub(super) config: Config,
-    pub(super) seed: RandomState,
+    pub(super) seed: Seed,
     pub(super) runs: Slab<Run>,
     pub(super) details: Column<Detail>,
     pub(super) marks: Slab<Mark>,
@@ -97,7 +97,7 @@ impl Tree {
     pub fn new(config: Config) -> Self {
         Self {
             config,
-            seed: RandomState::default(),
+            seed: Seed::new(),
             runs: Slab::new(),
             details: Column::new(),
             marks: Slab::new(),
