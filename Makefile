@@ -18,7 +18,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 
 PACKAGES := src/triradix reference cython_impl rust_impl
 # The other modules of the Cython tree have no Python names of their own.
-STUBBED := triradix.cython_impl.cache triradix.cython_impl.results _triradix_rust
+STUBBED := triradix.cython_impl.cache triradix.cython_impl.results triradix.compare.floor _triradix_rust
 TYPED := -p triradix -p profiles -p asv_benchmarks
 CYTHON_SOURCES := setup.py pyproject.toml $(wildcard src/triradix/compare/*.pyx \
 	cython_impl/*.pyx cython_impl/*.pxd cython_impl/*.pxi cython_impl/*.h)
@@ -104,7 +104,7 @@ lint-python: $(STAMPS)/tools
 	$(BIN)/ruff format --check .
 
 lint-cython: $(STAMPS)/tools
-	$(WITH_TOOLS) cython-lint cython_impl
+	$(WITH_TOOLS) cython-lint cython_impl src/triradix/compare
 
 lint-rust: $(STAMPS)/venv
 	cd rust_impl && cargo fmt --check
@@ -144,7 +144,7 @@ bench-keep: ## Put what bench-history measured under MACHINE=NAME among the resu
 bench-publish: $(STAMPS)/tools ## asv's own pages of everything kept and measured: .asv/html
 	@$(BIN)/python -m asv_benchmarks.history restore
 	cd asv_benchmarks && $(WITH_TOOLS) asv publish --no-pull
-	@echo "Look at it with: cd asv_benchmarks && ../$(BIN)/asv preview (its pages load scripts from the internet)"
+	@echo "Look at it with: cd asv_benchmarks && ../$(BIN)/asv preview (its pages load scripts from the internet; those of make site do not)"
 
 profile: build ## Record who holds the GIL in each implementation: out/profiles
 	$(BIN)/python -m profiles.record $(ARGS)
@@ -158,7 +158,7 @@ site-pictures: site ## The same, and its pictures for the README: docs/site.png,
 browser-test: build ## Pass the tests of the site in a headless Chromium
 	chromium=$$(.ci/chromium) && CHROMIUM="$$chromium" $(BIN)/python -m pytest -m browser tests/test_site_browser.py $(ARGS)
 
-clean: ## Remove everything that was made, .venv too
+clean: ## Remove everything that was made, .venv too (but not .peers, which took long to download)
 	rm -rf $(VENV) build dist out .asv .hypothesis .mypy_cache .pytest_cache .ruff_cache *.egg-info
 	rm -f cython_impl/*.c cython_impl/*.so src/triradix/compare/*.c src/triradix/compare/*.so
 	rm -rf rust_impl/target
