@@ -16,7 +16,7 @@ use super::errors::no_memory;
 use super::memo::Memo;
 use super::objects::tuple_of;
 use super::shared::shared;
-use crate::core::{Handle, Key};
+use crate::core::{Handle, Key, are_not_negative};
 
 /// What the numbers are in the caller's words: ("key", "token") or ("values", "value").
 pub struct Role {
@@ -266,6 +266,10 @@ impl<T: Number> Numbers<T> {
                     Place::Same(elements)
                 }
                 Some(elements) if !T::SIGNED && elements.size == size_of::<i64>() => Place::Wide(elements),
+                // Without a negative one, 32-bit integers with a sign are tokens.
+                Some(elements) if !T::SIGNED && elements.size == size_of::<i32>() && has_no_sign(elements) => {
+                    Place::Same(elements)
+                }
                 _ => {
                     *copy = take_scratch();
                     shape.convert(role, copy)?;
@@ -275,6 +279,12 @@ impl<T: Number> Numbers<T> {
         }
         Ok(())
     }
+}
+
+fn has_no_sign(elements: Elements) -> bool {
+    // SAFETY: aligned elements of that size in a buffer that the caller holds.
+    let numbers = unsafe { std::slice::from_raw_parts(elements.start.cast::<i32>(), elements.count) };
+    are_not_negative(numbers)
 }
 
 impl<T: Number> Drop for Numbers<T> {

@@ -59,6 +59,27 @@ pub fn are_narrow(key: &[i64]) -> bool {
     union(key) >> 32 == 0
 }
 
+/// Whether none of them has a sign.
+pub fn are_not_negative(numbers: &[i32]) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if is_x86_feature_detected!("avx512f") {
+            // SAFETY: this processor has AVX-512F.
+            return unsafe { x86::union_32_avx512(numbers) } >= 0;
+        }
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: this processor has AVX2.
+            return unsafe { x86::union_32_avx2(numbers) } >= 0;
+        }
+    }
+    union_32(numbers) >= 0
+}
+
+#[inline(always)]
+fn union_32(numbers: &[i32]) -> i32 {
+    numbers.iter().fold(0, |bits, &number| bits | number)
+}
+
 /// Writes the lower 32 bits of each number to `to`, which is as long.
 pub fn narrow(numbers: &[i64], to: &mut [MaybeUninit<u32>]) {
     #[cfg(target_arch = "x86_64")]
@@ -231,6 +252,16 @@ mod x86 {
     #[target_feature(enable = "avx2")]
     pub fn widen_avx2(numbers: &[u32], to: &mut [MaybeUninit<i64>]) {
         super::widen_anywhere(numbers, to);
+    }
+
+    #[target_feature(enable = "avx512f")]
+    pub fn union_32_avx512(numbers: &[i32]) -> i32 {
+        super::union_32(numbers)
+    }
+
+    #[target_feature(enable = "avx2")]
+    pub fn union_32_avx2(numbers: &[i32]) -> i32 {
+        super::union_32(numbers)
     }
 
     #[target_feature(enable = "avx512f")]

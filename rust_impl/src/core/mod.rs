@@ -35,6 +35,7 @@ mod walk;
 mod tests;
 
 pub use births::Handle;
+pub use compare::are_not_negative;
 pub use config::{Config, Limits, Policy};
 pub use events::Event;
 pub use eviction::Evicted;
