@@ -36,16 +36,16 @@ impl ChildTable {
         self.entries.capacity() * size_of::<u64>()
     }
 
-    /// Room for `more` entries, at most three quarters full.
+    /// Room for `more` entries, at most four fifths full: then a page that is missing is known to be after two lines.
     #[inline]
     pub fn reserve(&mut self, more: usize) -> Result<(), NoMemory> {
-        if (self.count + more) * 4 <= self.entries.len() * 3 { Ok(()) } else { self.grow(more) }
+        if (self.count + more) * 5 <= self.entries.len() * 4 { Ok(()) } else { self.grow(more) }
     }
 
     #[cold]
     fn grow(&mut self, more: usize) -> Result<(), NoMemory> {
         let mut size = SMALLEST.max(2 * self.entries.len());
-        while (self.count + more) * 4 > size * 3 {
+        while (self.count + more) * 5 > size * 4 {
             size *= 2;
         }
         let mut entries = Vec::new();
