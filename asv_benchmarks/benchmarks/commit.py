@@ -1,9 +1,9 @@
 """What the measured commit has: what it lacks is skipped, what is merely broken fails.
 
 A benchmark is often newer than the commit that it measures. `create` and `needs` raise NotImplementedError, asv's word
-for a skip, where the commit itself predates a part, an option or a method. Its sources say so (in the file that
-``wheels.py`` wrote when it built the commit), or its contract does. Everything else is an error: a part that the commit
-has and that cannot be imported was not built.
+for a skip in ``setup``, where the commit itself predates a part, an option or a method. Its sources say so (in the file
+that ``wheels.py`` wrote when it built the commit), or its contract does. Everything else is an error: a part that the
+commit has and that cannot be imported was not built.
 """
 
 import json
@@ -37,7 +37,10 @@ def needs(method: str, *parameters: str) -> None:
 
 
 def needs_module(name: str) -> None:
-    """Skip where the commit has no module of that name."""
+    """Skip where the commit has no module of that name, or not the package that it would be in."""
+    package, _, _ = name.rpartition(".")
+    if package:
+        needs_module(package)
     _skip_unless(find_spec(name) is not None, f"module {name}")
 
 

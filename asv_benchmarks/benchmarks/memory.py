@@ -45,26 +45,32 @@ class _Size:
     unit = "bytes"
     timeout = 300.0
 
-    def measure(self, implementation: str, memory: str, keys: Rows) -> int:
-        needs_module("triradix.replay.recorder")
+    def setup(self, implementation: str, memory: str) -> None:
+        self.cache = create(implementation)
+        if memory == "resident":
+            needs_module("triradix.replay.recorder")
+
+    def measure(self, memory: str, keys: Rows) -> int:
+        if memory == "counted":
+            plant(self.cache, keys)
+            return self.cache.stats()["memory_bytes"]
         from triradix.replay.recorder import resident_bytes
 
-        cache = create(implementation)
         before, _ = resident_bytes()
-        plant(cache, keys)
+        plant(self.cache, keys)
         after, _ = resident_bytes()
-        return int(after - before if memory == "resident" else cache.stats()["memory_bytes"])
+        return after - before
 
 
 class BytesPerToken(_Size):
     """Of 256 runs of 8,192 tokens."""
 
     def track_bytes_per_token(self, implementation: str, memory: str) -> float:
-        return self.measure(implementation, memory, rows(0, 256, 8_192)) / (256 * 8_192)
+        return self.measure(memory, rows(0, 256, 8_192)) / (256 * 8_192)
 
 
 class BytesPerNode(_Size):
     """Of 200,000 leaves, each a node of its own with 16 tokens, which are part of the figure."""
 
     def track_bytes_per_node(self, implementation: str, memory: str) -> float:
-        return self.measure(implementation, memory, rows(0, workload.NODES, 16)) / workload.NODES
+        return self.measure(memory, rows(0, workload.NODES, 16)) / workload.NODES
