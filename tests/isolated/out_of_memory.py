@@ -1,7 +1,7 @@
 """Too little address space: ``out_of_memory.py IMPLEMENTATION``.
 
-Under a limit a little above what the process has, calls that need much are made until one fails. Each either does all of
-its work or raises MemoryError and has changed nothing; nothing aborts, and with memory again everything works.
+Under a limit a little above what the process has, calls that need much are made until one fails. Each either does all
+of its work or raises MemoryError and has changed nothing; nothing aborts, and with memory again everything works.
 """
 
 from __future__ import annotations
