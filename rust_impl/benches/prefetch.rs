@@ -6,6 +6,7 @@ mod common;
 use std::hash::{BuildHasher, Hasher};
 use std::hint::black_box;
 
+use common::linear::Linear;
 use common::{Criterion, Random};
 use criterion::{BenchmarkId, Throughput, criterion_group, criterion_main};
 use hashbrown::HashTable;
@@ -116,7 +117,7 @@ trait Table {
     fn child(&self, tree: &Tree, hash: u64, parent: u32, first: u32) -> u32;
 }
 
-/// hashbrown with ids alone, as in the crate: to tell a hash from another, the run is read.
+/// hashbrown with ids alone: to tell a hash from another, the run is read.
 struct Ids(HashTable<u32>);
 
 impl Ids {
@@ -140,6 +141,10 @@ impl Table for Ids {
         let is_it = |&id: &u32| tree.runs[id as usize].hash == hash && tree.is_child(id, parent, first);
         self.0.find(hash, is_it).copied().unwrap_or(NIL)
     }
+}
+
+fn linear(tree: &Tree) -> Linear {
+    Linear::new(tree.runs.len(), (1..tree.runs.len()).map(|id| (tree.runs[id].hash, id as u32)))
 }
 
 /// hashbrown with the upper half of the hash beside the id.
@@ -169,48 +174,9 @@ impl Table for Halves {
     }
 }
 
-/// Linear probing at half load, of words with the upper half of the hash and the id: one line a look-up, and known
-/// beforehand, so that it can be prefetched.
-struct Linear {
-    words: Vec<u64>,
-    mask: usize,
-}
-
-const EMPTY: u64 = u64::MAX;
-
-impl Linear {
-    fn new(tree: &Tree) -> Self {
-        let len = (2 * tree.runs.len()).next_power_of_two();
-        let mut table = Linear { words: vec![EMPTY; len], mask: len - 1 };
-        for id in 1..tree.runs.len() {
-            let hash = tree.runs[id].hash;
-            let mut at = hash as usize & table.mask;
-            while table.words[at] != EMPTY {
-                at = (at + 1) & table.mask;
-            }
-            table.words[at] = hash >> 32 << 32 | id as u64;
-        }
-        table
-    }
-
-    fn find(&self, hash: u64, is_it: impl Fn(u32) -> bool) -> u32 {
-        let mut at = hash as usize & self.mask;
-        loop {
-            let word = self.words[at];
-            if word == EMPTY {
-                return NIL;
-            }
-            if word >> 32 == hash >> 32 && is_it(word as u32) {
-                return word as u32;
-            }
-            at = (at + 1) & self.mask;
-        }
-    }
-}
-
 impl Table for Linear {
     fn prefetch(&self, hash: u64) {
-        prefetch(&self.words[hash as usize & self.mask]);
+        prefetch(self.word(hash));
     }
 
     fn likely(&self, _: &Tree, hash: u64) -> u32 {
@@ -311,7 +277,7 @@ fn in_groups<const GROUP: usize>(tree: &Tree, table: &impl Table, keys: &[u32], 
 
 fn measure(criterion: &mut Criterion, work: &str, tree: &Tree) {
     type Way<'a> = (&'a str, Box<dyn Fn(&[u32], &mut [usize]) + 'a>);
-    let (ids, halves, linear) = (Ids::new(tree), Halves::new(tree), Linear::new(tree));
+    let (ids, halves, linear) = (Ids::new(tree), Halves::new(tree), linear(tree));
     let ways: [Way; 10] = [
         ("table of ids, one by one", Box::new(|k, d| one_by_one(tree, &ids, k, d))),
         ("table of (half hash, id), one by one", Box::new(|k, d| one_by_one(tree, &halves, k, d))),

@@ -100,7 +100,9 @@ impl Tree {
     }
 
     fn drain(&self) {
-        for (run, tick) in &self.log.entries[..self.log.claimed.swap(0, Relaxed).min(LOG)] {
+        let count = self.log.claimed.swap(0, Relaxed).min(LOG);
+        self.clock.fetch_add(count as u64, Relaxed);
+        for (run, tick) in &self.log.entries[..count] {
             self.marks[self.runs[run.load(Relaxed) as usize].mark as usize].fetch_max(tick.load(Relaxed), Relaxed);
         }
     }
@@ -123,14 +125,14 @@ fn mark_at_the_end(tree: &Tree, key: &[u32]) -> u32 {
     run
 }
 
-/// A full log is drained here, so that its cost is in the figure.
+/// The place in the log is the tick as well. A full log is drained here, so that its cost is in the figure.
 fn logged(tree: &Tree, key: &[u32]) -> u32 {
     let run = tree.walk(key, |_| ());
     loop {
         let place = tree.log.claimed.fetch_add(1, Relaxed);
         if let Some((entry, tick)) = tree.log.entries.get(place) {
             entry.store(run, Relaxed);
-            tick.store(tree.tick(), Relaxed);
+            tick.store(tree.clock.load(Relaxed) + place as u64 + 1, Relaxed);
             return run;
         }
         tree.drain();

@@ -74,7 +74,7 @@ fn leaves<S: Store>(leaves: usize) {
 
 fn children(column: &str, parents: usize) {
     let tree = lookups::Tree::new(16, parents, 50_000);
-    for (name, make) in [lookups::WAYS[1], lookups::WAYS[3], lookups::WAYS[4]] {
+    for (name, make) in [lookups::WAYS[1], lookups::WAYS[3], lookups::WAYS[4], lookups::WAYS[7]] {
         count("memory, bytes a child, page size 16", name, column, tree.runs.len(), || make(&tree));
     }
 }

@@ -6,6 +6,7 @@ use std::hash::BuildHasher;
 use hashbrown::HashTable;
 
 use super::common::Random;
+use super::common::linear::Linear;
 use super::hashes::{FoldFast, FoldQuality, FoldWritten, PageHash, Sip};
 
 pub type Lookup = Box<dyn Fn(&Tree, u32, &[u32]) -> Option<u32>>;
@@ -66,7 +67,7 @@ impl Tree {
     }
 }
 
-/// As in the crate, with the hash kept with the run.
+/// hashbrown with ids alone: the hash is kept with the run.
 fn kept(tree: &Tree) -> Lookup {
     let table = tree.table();
     Box::new(move |tree, parent, page| {
@@ -97,6 +98,17 @@ fn beside<H: PageHash + 'static>(tree: &Tree) -> Lookup {
     })
 }
 
+/// As the crate has it.
+fn linear(tree: &Tree) -> Lookup {
+    let hasher = FoldWritten::default();
+    let hash = |id: u32| hasher.hash(tree.runs[id as usize].parent, tree.page(id));
+    let table = Linear::new(tree.runs.len(), (0..tree.runs.len() as u32).map(|id| (hash(id), id)));
+    Box::new(move |tree, parent, page| {
+        let is_it = |id: u32| tree.runs[id as usize].parent == parent && tree.page(id) == page;
+        Some(table.find(hasher.hash(parent, page), is_it)).filter(|&id| id != NIL)
+    })
+}
+
 /// A map a node, with a copy of each child's first page.
 fn map_a_node<S: BuildHasher + Default + 'static>(tree: &Tree) -> Lookup {
     let mut maps: Vec<HashMap<Box<[u32]>, u32, S>> = Vec::new();
@@ -122,7 +134,7 @@ fn list(tree: &Tree, parent: u32, page: &[u32]) -> Option<u32> {
 /// By name; each is made for one tree.
 pub type Makers<const N: usize> = [(&'static str, fn(&Tree) -> Lookup); N];
 
-pub const WAYS: Makers<7> = [
+pub const WAYS: Makers<8> = [
     ("map a node, owned pages, SipHash", map_a_node::<std::hash::RandomState>),
     ("map a node, owned pages, foldhash", map_a_node::<foldhash::quality::RandomState>),
     ("one table, SipHash", beside::<Sip>),
@@ -130,6 +142,7 @@ pub const WAYS: Makers<7> = [
     ("one table, foldhash, half of the hash in the table", beside::<FoldQuality>),
     ("the same, page written as bytes", beside::<FoldWritten>),
     ("the same, foldhash (fast)", beside::<FoldFast>),
+    ("one table of linear probing, page written as bytes", linear),
 ];
 
 /// For parents with few children.

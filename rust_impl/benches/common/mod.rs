@@ -3,6 +3,8 @@
 // No part uses all of it.
 #![allow(dead_code)]
 
+pub mod linear;
+
 use std::hint::black_box;
 use std::time::Duration;
 

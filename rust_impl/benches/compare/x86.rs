@@ -2,9 +2,6 @@
 //!
 //! The safe ones are the portable loops, compiled for the wider registers.
 
-// Stable since Rust 1.89: the crate asks for less, its benchmarks do not.
-#![allow(clippy::incompatible_msrv)]
-
 use std::arch::x86_64::*;
 
 use super::kernels::{Token, blocks, narrow};

@@ -78,7 +78,7 @@ fn measure<Q: Queue>(criterion: &mut Criterion) {
             let mut cache = Cache::<Q>::new(*leaves);
             // Until the order has nothing to do with that of the ids, and what is lazy has caught up.
             if Q::REMEMBERS {
-                (0..leaves / 2).for_each(|_| cache.step(touches));
+                (0..leaves / 4).for_each(|_| cache.step(touches));
             } else {
                 (0..2 * leaves).for_each(|_| cache.touch());
             }
