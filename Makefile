@@ -82,8 +82,9 @@ test: build ## Pass the tests of all three implementations; ARGS are passed to p
 test-thorough: build cargo-test ## The crate's own tests, then the suite with long fuzzing and soaks
 	$(BIN)/python -m pytest -n auto --thorough $(ARGS)
 
-cargo-test: $(STAMPS)/venv ## The Rust crate's own tests, without Python
+cargo-test: $(STAMPS)/venv ## The Rust crate's own tests, without Python, and those of its benchmarks
 	cd rust_impl && cargo test --locked
+	cd rust_impl && cargo test --locked --benches
 
 # Only what this run has measured stands in the table.
 ABLATIONS := $(CURDIR)/rust_impl/target/ablations

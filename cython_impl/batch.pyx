@@ -25,6 +25,7 @@ from .walk cimport DONE, NO_MEMORY, Answer, match_pages, units_of, walk_on
 
 cdef Py_ssize_t CHUNK_KEYS = 1 << 14
 cdef Py_ssize_t FEW = 8               # keys that are served without going ahead
+cdef int64_t FAR = 2 << 20            # a tree with fewer bytes lies in a cache that is near: going ahead costs more there
 cdef int64_t CHUNK_UNITS = 1 << 23    # milliseconds: to get the GIL back takes 5 of them where another thread uses it
 
 
@@ -167,8 +168,9 @@ cdef Py_ssize_t work(
     cdef Py_ssize_t i
     cdef Key key
     cdef const Handle *known_page
+    cdef bint ahead = end - at >= FEW and tree.span_bytes >= FAR
     for i in range(at, end):
-        if (i - at) % GROUP == 0 and end - at >= FEW:
+        if ahead and (i - at) % GROUP == 0:
             go_ahead(tree, keys + i, roots + i, known + i, <int> min(end - i, <Py_ssize_t> GROUP))
         key = keys[i]
         known_page = &known[i] if known[i].length else NULL

@@ -7,6 +7,9 @@
 use super::key::Key;
 use super::tree::Tree;
 
+/// A tree with fewer bytes of tokens and slots lies in a cache that is near, where going ahead costs more than it saves.
+const FAR: usize = 2 << 20;
+
 /// Keys that go ahead together.
 pub const GROUP: usize = 32;
 
@@ -42,6 +45,9 @@ struct Ahead<'a> {
 impl Tree {
     /// Goes ahead for keys that begin at the roots of these runs.
     pub fn prefetch_walks<'a>(&self, keys: impl Iterator<Item = (u32, Key<'a>)>) {
+        if self.spans.shown_bytes() < FAR {
+            return;
+        }
         let mut group = [const { None::<Ahead> }; GROUP];
         let mut count = 0;
         for (place, (root, key)) in group.iter_mut().zip(keys) {
