@@ -52,9 +52,9 @@ def attempt(cache: Any, call: Callable[[], Any], whole: bool = True) -> Any:
 
 
 def main() -> None:
-    # The plain Python tree lets others in between the elements of a batch, so it cannot take the first ones back
+    # The others let other threads in between the elements of a batch, and cannot take the first ones back
     # (docs/FINE_PRINT.md).
-    whole_batches = sys.argv[1] != "reference"
+    whole_batches = sys.argv[1] == "cython"
     cache = Implementation(sys.argv[1]).create()
     key = np.arange(LENGTH, dtype=np.int64)
     values = np.arange(LENGTH, dtype=np.int64)

@@ -52,7 +52,7 @@ pub fn namespace(extra_key: &Bound<'_, PyAny>) -> PyResult<Option<Arc<Namespace>
     if let Ok(text) = extra_key.cast_exact::<PyString>()
         && let Ok(text) = text.to_str()
     {
-        return Ok(Some(Arc::new(Namespace { extra_key: Some(boxed(text)?), cache_salt: None })));
+        return counted(Namespace { extra_key: Some(boxed(text)?), cache_salt: None }).map(Some);
     }
     let py = extra_key.py();
     let pair = shared(py)?.as_namespace.bind(py).call1((extra_key,))?;
@@ -64,7 +64,17 @@ pub fn namespace(extra_key: &Bound<'_, PyAny>) -> PyResult<Option<Arc<Namespace>
     if extra_key.is_none() && cache_salt.is_none() {
         return Ok(None);
     }
-    Ok(Some(Arc::new(Namespace { extra_key, cache_salt })))
+    counted(Namespace { extra_key, cache_salt }).map(Some)
+}
+
+/// In an `Arc`, or MemoryError. `Arc::new` would abort, so a block of its size is asked for first: the allocator gives the
+/// one that was just freed.
+fn counted(namespace: Namespace) -> PyResult<Arc<Namespace>> {
+    let mut block: Vec<[usize; 2]> = Vec::new();
+    let size = size_of::<Namespace>().div_ceil(size_of::<[usize; 2]>()) + 1;
+    block.try_reserve_exact(size).map_err(|error| no_memory(error.into()))?;
+    drop(std::hint::black_box(block));
+    Ok(Arc::new(namespace))
 }
 
 /// A copy, or MemoryError.

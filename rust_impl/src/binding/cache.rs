@@ -169,12 +169,12 @@ impl RadixCache {
 
     /// The length that `match_prefix` would find; changes nothing. O(n + h).
     #[pyo3(signature = (key, extra_key = None, *, start = None))]
-    fn peek_prefix(
-        slf: &Bound<'_, Self>,
+    fn peek_prefix<'py>(
+        slf: &Bound<'py, Self>,
         key: &Bound<'_, PyAny>,
         extra_key: Option<&Bound<'_, PyAny>>,
         start: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<usize> {
+    ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         let mut tokens = pin!(Tokens::empty());
         tokens.as_mut().read(key)?;
@@ -183,7 +183,8 @@ impl RadixCache {
             let start = start_of(slf, start)?;
             let known = if start.is_none() { tokens.recall(slf.get().tree.id()) } else { None };
             let request = Request { key: tokens.key(), namespace: name.as_ref(), start, known: known.as_ref() };
-            slf.get().tree.read(py, |tree| tree.peek_prefix(request))?.map_err(|refusal| failure(py, refusal))
+            let found = slf.get().tree.read(py, |tree| tree.peek_prefix(request))?;
+            number(py, found.map_err(|refusal| failure(py, refusal))?)
         };
         call().map_err(|error| tokens.outside().unwrap_or(error))
     }
@@ -257,17 +258,27 @@ impl RadixCache {
     }
 
     /// Lock every page from ``node`` to the root; returns the units that became protected.
-    fn inc_lock_ref(slf: &Bound<'_, Self>, node: &Bound<'_, PyAny>) -> PyResult<usize> {
+    fn inc_lock_ref<'py>(slf: &Bound<'py, Self>, node: &Bound<'_, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         let handle = own(slf, node, "node")?;
-        slf.get().tree.write(py, |tree| tree.inc_lock_ref(handle))?.map_err(|refusal| failure(py, refusal))
+        let tree = &slf.get().tree;
+        let units = tree.write(py, |tree| tree.inc_lock_ref(handle))?.map_err(|refusal| failure(py, refusal))?;
+        number(py, units).or_else(|error| {
+            tree.write(py, |tree| tree.dec_lock_ref(handle))?.map_err(|refusal| failure(py, refusal))?;
+            Err(error)
+        })
     }
 
     /// Take back one `inc_lock_ref` of the same page; returns the units that became evictable.
-    fn dec_lock_ref(slf: &Bound<'_, Self>, node: &Bound<'_, PyAny>) -> PyResult<usize> {
+    fn dec_lock_ref<'py>(slf: &Bound<'py, Self>, node: &Bound<'_, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         let handle = own(slf, node, "node")?;
-        slf.get().tree.write(py, |tree| tree.dec_lock_ref(handle))?.map_err(|refusal| failure(py, refusal))
+        let tree = &slf.get().tree;
+        let units = tree.write(py, |tree| tree.dec_lock_ref(handle))?.map_err(|refusal| failure(py, refusal))?;
+        number(py, units).or_else(|error| {
+            tree.write(py, |tree| tree.inc_lock_ref(handle))?.map_err(|refusal| failure(py, refusal))?;
+            Err(error)
+        })
     }
 
     // Free
@@ -318,18 +329,18 @@ impl RadixCache {
     }
 
     /// Cached units: evictable + protected.
-    fn total_size(&self, py: Python<'_>) -> PyResult<usize> {
-        self.tree.read(py, |tree| tree.total_size())
+    fn total_size<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        number(py, self.tree.read(py, |tree| tree.total_size())?)
     }
 
     /// Units without a lock: what `evict` can free.
-    fn evictable_size(&self, py: Python<'_>) -> PyResult<usize> {
-        self.tree.read(py, |tree| tree.total_size() - tree.protected_size())
+    fn evictable_size<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        number(py, self.tree.read(py, |tree| tree.total_size() - tree.protected_size())?)
     }
 
     /// Units of locked pages.
-    fn protected_size(&self, py: Python<'_>) -> PyResult<usize> {
-        self.tree.read(py, |tree| tree.protected_size())
+    fn protected_size<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        number(py, self.tree.read(py, |tree| tree.protected_size())?)
     }
 
     /// Counts since the start or the last reset, and what the cache holds now.

@@ -9,7 +9,7 @@ use pyo3::types::PyString;
 use super::arguments::shown_namespace;
 use super::cache::RadixCache;
 use super::errors::{failure, not_copied};
-use super::objects::text;
+use super::objects::{number, text};
 use super::shared::shared;
 use crate::core::Handle;
 
@@ -31,8 +31,8 @@ impl Node {
 impl Node {
     /// Units from the root to the end of this page; 0 for a root.
     #[getter]
-    fn length(&self) -> usize {
-        self.handle.depth()
+    fn length<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        number(py, self.handle.depth())
     }
 
     /// Whether this is the root of a namespace.

@@ -13,7 +13,7 @@ use super::cache::RadixCache;
 use super::errors::{broken, failure, not_copied};
 use super::exclusive::Exclusive;
 use super::nodes::Node;
-use super::objects::{holds_only, new_in_place, text, tuple};
+use super::objects::{holds_only, new_in_place, number, text, tuple};
 use crate::core::{Evicted, Failure, Handle, Inserted, Tree};
 
 /// A result is made before the tree changes, since making it can fail. Nobody sees it before its call has ended.
@@ -119,8 +119,8 @@ impl Begun<Py<MatchResult>> {
 impl MatchResult {
     /// Units matched, from the root.
     #[getter]
-    fn length(&self) -> usize {
-        self.end.handle().depth()
+    fn length<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        number(py, self.end.handle().depth())
     }
 
     /// The deepest matched page, or the root.
@@ -140,7 +140,7 @@ impl MatchResult {
     }
 
     fn __repr__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
-        text(py, &format!("MatchResult(length={})", self.length()))
+        text(py, &format!("MatchResult(length={})", self.end.handle().depth()))
     }
 
     fn __reduce__(&self) -> PyResult<()> {
@@ -303,14 +303,14 @@ impl Begun<Py<InsertResult>> {
 impl InsertResult {
     /// Units that were cached already, from the root.
     #[getter]
-    fn prefix_len(&self) -> usize {
-        *self.prefix_len.get()
+    fn prefix_len<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        number(py, *self.prefix_len.get())
     }
 
     /// Units that are cached now: the key cut to whole pages, from the root.
     #[getter]
-    fn length(&self) -> usize {
-        self.end.handle().depth()
+    fn length<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        number(py, self.end.handle().depth())
     }
 
     /// The last page of the key, or the root.
@@ -320,7 +320,7 @@ impl InsertResult {
     }
 
     fn __repr__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
-        text(py, &format!("InsertResult(prefix_len={}, length={})", self.prefix_len(), self.length()))
+        text(py, &format!("InsertResult(prefix_len={}, length={})", self.prefix_len.get(), self.end.handle().depth()))
     }
 
     fn __reduce__(&self) -> PyResult<()> {
@@ -362,8 +362,8 @@ impl Begun<Py<EvictResult>> {
 impl EvictResult {
     /// Units freed.
     #[getter]
-    fn num_tokens(&self) -> usize {
-        *self.num_tokens.get()
+    fn num_tokens<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        number(py, *self.num_tokens.get())
     }
 
     /// Their slots: page by page in the order of eviction, in token order within a page. Made on first use.
@@ -383,7 +383,7 @@ impl EvictResult {
                 }
                 Ok(())
             };
-            Ok::<_, PyErr>(filled(py, self.num_tokens(), fill)?.unbind())
+            Ok::<_, PyErr>(filled(py, *self.num_tokens.get(), fill)?.unbind())
         };
         let made = once(py, &self.indices, make)?;
         *self.slots.lock().unwrap_or_else(PoisonError::into_inner) = Vec::new();
@@ -391,7 +391,7 @@ impl EvictResult {
     }
 
     fn __repr__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
-        text(py, &format!("EvictResult(num_tokens={})", self.num_tokens()))
+        text(py, &format!("EvictResult(num_tokens={})", self.num_tokens.get()))
     }
 
     fn __reduce__(&self) -> PyResult<()> {
