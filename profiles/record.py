@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -123,6 +124,12 @@ def attach(py_spy: str, pid: int, form: str, path: Path, rate: int, seconds: int
         )
 
 
+def entitle(picture: Path, title: str) -> None:
+    """Give a flame graph a title: py-spy's own is its command line, with the paths of this machine."""
+    drawn = picture.read_text(encoding="utf-8")
+    picture.write_text(re.sub(r'(<text id="title"[^>]*>)[^<]*', lambda found: found[1] + title, drawn), encoding="utf-8")
+
+
 def record(implementation: str, out: Path, options: argparse.Namespace) -> Profile:
     py_spy = find_py_spy()
     raw = out / f"{implementation}.folded"
@@ -133,6 +140,7 @@ def record(implementation: str, out: Path, options: argparse.Namespace) -> Profi
             attach(py_spy, running.pid, "raw", raw, options.rate, options.seconds, options.blocking)
         picture = out / f"{implementation}.svg"
         attach(py_spy, running.pid, "flamegraph", picture, options.rate, options.seconds, options.blocking)
+        entitle(picture, f"{implementation}: who holds the GIL")
     with raw.open(encoding="utf-8") as lines:
         samples = folded.samples_by_role(lines, ROLES)
     # py-spy samples rate × seconds times, and writes down only the samples in which some thread held the GIL.

@@ -95,3 +95,10 @@ def test_the_table_shows_each_implementation_beside_its_control() -> None:
         ("rust", "75%", "20%", "900", "9", "40%"),
         ("  not profiled", "", "", "1,000", "10", "50%"),
     ]
+
+
+def test_a_flame_graph_is_not_named_after_the_machine_that_drew_it(tmp_path: Path) -> None:
+    picture = tmp_path / "rust.svg"
+    picture.write_text('<svg><text id="title" x="50%">/home/me/py-spy record --gil</text><text>match</text></svg>')
+    record.entitle(picture, "rust: who holds the GIL")
+    assert picture.read_text() == '<svg><text id="title" x="50%">rust: who holds the GIL</text><text>match</text></svg>'

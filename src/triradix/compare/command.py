@@ -7,7 +7,10 @@ import shlex
 import sys
 from pathlib import Path
 
+from triradix.compare.row import FULL, QUICK
 from triradix.compare.systems import SYSTEMS, System
+
+WIDTH = 118
 
 _NOTES = """\
 The peers (SGLang 0.5.23 and NVIDIA Dynamo) live in an environment of their own, --peers FOLDER: it is made if it is not
@@ -33,7 +36,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="FOLDER",
         help="where the peers are, or none; made if named and not there (default: .peers, if it is there)",
     )
-    parser.add_argument("--rounds", type=_rounds, metavar="N", help="(default: 15, quick 5)")
+    parser.add_argument("--rounds", type=_rounds, metavar="N", help=f"(default: {FULL.rounds}, quick {QUICK.rounds})")
     parser.add_argument("--seed", type=_seed, default=0, metavar="N", help="of the keys (default: 0)")
     parser.add_argument("--json", type=Path, default=Path("out/compare.json"), metavar="PATH", help="(%(default)s)")
     parser.add_argument("--html", type=Path, default=Path("out/compare.html"), metavar="PATH", help="(%(default)s)")
@@ -75,7 +78,6 @@ def compare(options: argparse.Namespace) -> int:
     from triradix.compare.page import render_page
     from triradix.compare.peers import PeersError, find_or_make
     from triradix.compare.report import failed, make_report, write_json
-    from triradix.compare.row import FULL, QUICK
     from triradix.compare.rows import choose, make_works
     from triradix.compare.table import print_table
 
@@ -97,6 +99,10 @@ def compare(options: argparse.Namespace) -> int:
         if path.is_dir():
             return _refuse(f"{path} cannot be written: it is a folder")
     peers, reason = None, "not installed"
+    if options.peers not in (None, "none") and not Path(options.peers).absolute().parent.is_dir():
+        return _refuse(f"--peers {options.peers}: there is no folder {Path(options.peers).absolute().parent}")
+    if options.peers not in (None, "none") and Path(options.peers).is_file():
+        return _refuse(f"--peers {options.peers}: that is a file, not a folder")
     if any(not system.ours for system in options.systems):
         try:
             peers = find_or_make(options.peers)
@@ -121,7 +127,8 @@ def compare(options: argparse.Namespace) -> int:
     if not any(system.name in result.versions for system in options.systems):
         return _refuse("none of the systems can run")
     report = make_report(works, options.systems, scale, result, _command(options))
-    print_table(report, Console())
+    # Narrower, the columns at the right would be cut off.
+    print_table(report, Console(width=max(Console().width, WIDTH)))
     try:
         for path, text in ((options.json, write_json(report)), (options.html, render_page(report))):
             path.write_text(text, encoding="utf-8")

@@ -58,11 +58,11 @@ def _lost(report: Report) -> str:
     behind = [row for row in report["rows"] if row["lost"]]
     if not behind:
         judged = any(cell["met"] is not None for row in report["rows"] for cell in row["cells"].values())
-        return "<h2>Ours lose in no row</h2>" if judged else ""
+        return "<h2>Ours miss no bar and lose to no peer</h2>" if judged else ""
     items = "".join(
         f"<li><b>{escape(row['title'])}</b>{'<br>'.join(escape(each) for each in row['lost'])}</li>" for row in behind
     )
-    return f'<h2>Where ours lose: {len(behind)} of {len(report["rows"])} rows</h2><ul class="lost">{items}</ul>'
+    return f'<h2>Where ours miss a bar or lose to a peer: {len(behind)} of {len(report["rows"])} rows</h2><ul class="lost">{items}</ul>'
 
 
 def _figures(report: Report) -> list[str]:

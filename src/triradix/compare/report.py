@@ -157,7 +157,7 @@ def _verdict(row: Row, bar: Bar, median: float, measured: Measured, labels: dict
     if ratio <= bar.limit or slack:
         return ""
     found = f"{ratio_text(ratio)} ({ratio_text(low)}–{ratio_text(high)})"
-    return f"{who} takes {found} × {labels[bar.versus]}; the bar: {bar.text}"
+    return f"{who} takes {found} × {labels[bar.versus]}, more than {ratio_text(bar.limit)} ×; the bar: {bar.text}"
 
 
 def _behind_peers(row: Row, system: System, measured: Measured, labels: dict[str, str]) -> list[str]:
@@ -192,4 +192,4 @@ def amount(value: float, unit: str) -> str:
 
 
 def ratio_text(ratio: float) -> str:
-    return f"{ratio:.2f}" if ratio >= 0.1 else f"{ratio:.2g}"
+    return f"{ratio:.3g}"

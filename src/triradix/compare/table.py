@@ -26,7 +26,7 @@ def print_table(report: Report, console: Console) -> None:
     judged = sum(cell["met"] is not None for row in report["rows"] for cell in row["cells"].values())
     if lost:
         console.print(
-            f"[bold]Where ours lose: {len({title for title, _ in lost})} of {len(report['rows'])} rows[/bold]"
+            f"[bold]Where ours miss a bar or lose to a peer: {len({title for title, _ in lost})} of {len(report['rows'])} rows[/bold]"
         )
         last = None
         for title, sentence in lost:
@@ -35,7 +35,7 @@ def print_table(report: Report, console: Console) -> None:
             console.print(Text(f"  {sentence}"), soft_wrap=False)
             last = title
     elif judged:
-        console.print("[bold]Ours lose in no row.[/bold]")
+        console.print("[bold]Ours miss no bar and lose to no peer.[/bold]")
     console.print()
     for section in dict.fromkeys(row["section"] for row in report["rows"]):
         _print_section(section, [row for row in report["rows"] if row["section"] == section], report, console)
