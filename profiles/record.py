@@ -127,7 +127,8 @@ def attach(py_spy: str, pid: int, form: str, path: Path, rate: int, seconds: int
 def entitle(picture: Path, title: str) -> None:
     """Give a flame graph a title: py-spy's own is its command line, with the paths of this machine."""
     drawn = picture.read_text(encoding="utf-8")
-    picture.write_text(re.sub(r'(<text id="title"[^>]*>)[^<]*', lambda found: found[1] + title, drawn), encoding="utf-8")
+    drawn = re.sub(r'(<text id="title"[^>]*>)[^<]*', lambda found: found[1] + title, drawn)
+    picture.write_text(drawn, encoding="utf-8")
 
 
 def record(implementation: str, out: Path, options: argparse.Namespace) -> Profile:

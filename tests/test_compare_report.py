@@ -142,9 +142,9 @@ def test_the_page_stands_alone() -> None:
     assert not re.search(r"https?:|@import|url\(", text)
     assert page.curves == len(SYSTEMS) + 1 + len(SYSTEMS), "time with the floor, and the multiple of the floor"
     words = " ".join(page.words)
-    for expected in (*(system.label for system in SYSTEMS), "Where ours miss a bar or lose to a peer", "triradix compare --quick --seed '0'"):
+    for expected in (*(system.label for system in SYSTEMS), "Bars missed, peers ahead", "triradix compare --quick --seed '0'"):
         assert expected in words
-    assert text.index("Where ours miss a bar or lose to a peer") < text.index("<figure>") < text.index("<table")
+    assert text.index("Bars missed, peers ahead") < text.index("<figure>") < text.index("<table")
     assert "nan" not in words.lower().split()
 
 
@@ -164,8 +164,8 @@ def test_the_table_fits_and_tells_the_losses_first(capsys: pytest.CaptureFixture
     print_table(made, Console(width=100))
     shown = capsys.readouterr().out
     assert max(map(len, shown.splitlines())) <= 100
-    assert shown.startswith("Where ours miss a bar or lose to a peer: ")
-    assert shown.index("Where ours miss a bar or lose to a peer") < shown.index("Matching")
+    assert shown.startswith("Bars missed, peers ahead: ")
+    assert shown.index("Bars missed, peers ahead") < shown.index("Matching")
     for section in ("Matching", "Memory over time", "What the machine itself takes"):
         assert section in shown
     assert "Dynamo is not in the table: not installed: no network" in shown

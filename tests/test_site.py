@@ -273,7 +273,7 @@ def test_what_is_measured_is_shown_with_its_origin(monkeypatch: pytest.MonkeyPat
     make_site(places)
     page = (places.out / "index.html").read_text()
     for words in (
-        "Where ours miss a bar or lose to a peer: 1 of 2 rows",
+        "Bars missed, peers ahead: 1 of 2 rows",
         "rust takes 1.5 times as long",
         'id="compare"',
         "This was a quick run",

@@ -26,7 +26,7 @@ def print_table(report: Report, console: Console) -> None:
     judged = sum(cell["met"] is not None for row in report["rows"] for cell in row["cells"].values())
     if lost:
         console.print(
-            f"[bold]Where ours miss a bar or lose to a peer: {len({title for title, _ in lost})} of {len(report['rows'])} rows[/bold]"
+            f"[bold]Bars missed, peers ahead: {len({title for title, _ in lost})} of {len(report['rows'])} rows[/bold]"
         )
         last = None
         for title, sentence in lost:
