@@ -142,7 +142,8 @@ def test_the_page_stands_alone() -> None:
     assert not re.search(r"https?:|@import|url\(", text)
     assert page.curves == len(SYSTEMS) + 1 + len(SYSTEMS), "time with the floor, and the multiple of the floor"
     words = " ".join(page.words)
-    for expected in (*(system.label for system in SYSTEMS), "Bars missed, peers ahead", "triradix compare --quick --seed '0'"):
+    heading, command = "Bars missed, peers ahead", "triradix compare --quick --seed '0'"
+    for expected in (*(system.label for system in SYSTEMS), heading, command):
         assert expected in words
     assert text.index("Bars missed, peers ahead") < text.index("<figure>") < text.index("<table")
     assert "nan" not in words.lower().split()

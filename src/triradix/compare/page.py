@@ -62,7 +62,8 @@ def _lost(report: Report) -> str:
     items = "".join(
         f"<li><b>{escape(row['title'])}</b>{'<br>'.join(escape(each) for each in row['lost'])}</li>" for row in behind
     )
-    return f'<h2>Bars missed, peers ahead: {len(behind)} of {len(report["rows"])} rows</h2><ul class="lost">{items}</ul>'
+    share = f"{len(behind)} of {len(report['rows'])} rows"
+    return f'<h2>Bars missed, peers ahead: {share}</h2><ul class="lost">{items}</ul>'
 
 
 def _figures(report: Report) -> list[str]:
