@@ -180,7 +180,7 @@ def test_no_losses_are_told_too(capsys: pytest.CaptureFixture[str]) -> None:
 def test_numbers_for_people() -> None:
     assert [number(value) for value in (0, 0.1234, 12.345, 1234.5)] == ["0", "0.123", "12.3", "1,234"]
     assert [amount(0.0123, "µs"), amount(12.3, "µs"), amount(3, "B")] == ["12.3 ns", "12.3 µs", "3 B"]
-    assert [ratio_text(value) for value in (1.5, 0.123, 0.00456)] == ["1.50", "0.12", "0.0046"]
+    assert [ratio_text(value) for value in (1.5, 0.123, 0.00456)] == ["1.5", "0.123", "0.00456"]
     assert [speed_text(value) for value in (2, 1, 0.2, 0.0025)] == ["2.00×", "1.00×", "1/5", "1/400"]
 
 
