@@ -151,9 +151,7 @@ impl Tree {
         // A mark ends where the locked pages do, so a segment is locked as a whole or not at all.
         let count = (end - segment_start).min(wanted);
         let freed = self.slots(run).part(end - start - count..end - start);
-        for page_end in (page..=count).rev().step_by(page) {
-            freed.part(page_end - page..page_end).append_to(slots);
-        }
+        freed.append_pages_backwards(page, slots);
         if self.config.events {
             let digests = self.digests_of(run);
             let (kept, all) = ((end - start - count) / page, (end - start) / page);

@@ -99,6 +99,20 @@ impl<'a> Slots<'a> {
         }
     }
 
+    /// The last page first, in token order within a page.
+    pub fn append_pages_backwards(self, page: usize, to: &mut Vec<i64>) {
+        match self {
+            Slots::Narrow(slots) if page == 1 => to.extend(slots.iter().rev().map(|&slot| i64::from(slot))),
+            Slots::Wide(slots) if page == 1 => to.extend(slots.iter().rev()),
+            Slots::Narrow(slots) => {
+                for page in slots.rchunks_exact(page) {
+                    to.extend(page.iter().map(|&slot| i64::from(slot)));
+                }
+            }
+            Slots::Wide(slots) => slots.rchunks_exact(page).for_each(|page| to.extend_from_slice(page)),
+        }
+    }
+
     pub const fn len(self) -> usize {
         match self {
             Slots::Narrow(slots) => slots.len(),
