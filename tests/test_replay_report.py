@@ -111,7 +111,7 @@ def test_json_is_plain() -> None:
 class Page(HTMLParser):
     """Notes what the page would load, its balance of tags, and its words."""
 
-    VOID = frozenset({"meta", "br", "line", "path"})
+    VOID = frozenset({"meta", "br", "line", "link", "path"})
 
     def __init__(self, text: str) -> None:
         super().__init__()
