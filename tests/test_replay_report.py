@@ -122,7 +122,8 @@ class Page(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.links += [f"{tag} {name}" for name, _ in attrs if name in ("src", "href", "srcset", "action")]
+        links = [(name, value or "") for name, value in attrs if name in ("src", "href", "srcset", "action")]
+        self.links += [f"{tag} {name}" for name, value in links if not value.startswith("data:")]
         self.curves += tag == "path"
         if tag not in self.VOID:
             self.open.append(tag)
