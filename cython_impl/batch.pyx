@@ -25,7 +25,7 @@ from .walk cimport DONE, NO_MEMORY, Answer, match_pages, units_of, walk_on
 
 cdef Py_ssize_t CHUNK_KEYS = 1 << 14
 cdef Py_ssize_t FEW = 8               # keys that are served without going ahead
-cdef int64_t FAR = 2 << 20            # bytes of a tree; a smaller one lies in a near cache, where going ahead costs more
+cdef int64_t FAR = 2 << 20            # bytes of a tree; a smaller one lies in a near cache: going ahead costs more
 cdef int64_t CHUNK_UNITS = 1 << 23    # milliseconds: to get the GIL back takes 5 of them where another thread uses it
 
 
