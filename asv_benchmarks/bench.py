@@ -4,23 +4,28 @@
     python -m asv_benchmarks.bench compare BASE [COMMIT]                     is COMMIT (default: HEAD) slower than BASE?
 
 asv builds each commit in an environment of its own and measures that build: edits that are not committed are not seen.
+One run at a time: a second one in the same clone is refused. asv and its workers end with this process.
 Exit codes: 0 all was measured, and nothing became slower; 1 something became slower, or asv could not begin;
-2 a part did not build or a benchmark failed, or the arguments cannot be used.
+2 a part did not build or a benchmark failed, or the arguments cannot be used, or another run is under way;
+128 + N stopped by signal N.
 """
 
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
 import os
 import platform
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from asv_benchmarks.attached import Stopped, run
 from asv_benchmarks.selections import PROFILES, regexes
 
 FOLDER = Path(__file__).resolve().parent
@@ -39,6 +44,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Problem as problem:
         print(f"bench: {problem}", file=sys.stderr)
         return 2
+    except Stopped as stopped:
+        print(f"bench: {stopped}", file=sys.stderr)
+        return 128 + stopped.number
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -48,8 +56,8 @@ def _parser() -> argparse.ArgumentParser:
     common.add_argument("--bench", action="append", metavar="REGEX", help="these benchmarks, not those of the profile")
     commands = parser.add_subparsers(dest="profile", metavar="PROFILE", required=True)
     for name in PROFILES:
-        run = commands.add_parser(name, parents=[common])
-        run.add_argument("commits", nargs="*", default=["HEAD"], metavar="COMMIT", help="or a range (default: HEAD)")
+        one = commands.add_parser(name, parents=[common])
+        one.add_argument("commits", nargs="*", default=["HEAD"], metavar="COMMIT", help="or a range (default: HEAD)")
     compare = commands.add_parser("compare", parents=[common])
     compare.add_argument("base", metavar="BASE")
     compare.add_argument("commit", nargs="?", default="HEAD", metavar="COMMIT", help="(default: HEAD)")
@@ -73,8 +81,28 @@ def _measure(options: argparse.Namespace) -> int:
         print("bench: there are edits that are not committed; they are not measured", file=sys.stderr)
     for regex in options.bench or regexes(patterns):
         command += ["--bench", regex]
-    command += ["--interleave-rounds", "--show-stderr", "--machine", describe_machine(options.machine)]
-    return asv(command, hashes)
+    with alone(ROOT / ".asv" / "bench.lock") as lock:
+        command += ["--interleave-rounds", "--show-stderr", "--machine", describe_machine(options.machine)]
+        return asv(command, hashes, lock)
+
+
+@contextmanager
+def alone(path: Path) -> Iterator[int]:
+    """Hold the lock on that file; its descriptor. Problem if another run holds it, or what is left of one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            raise Problem(
+                f"another run is measuring in this clone (process {file.read()}), and each would spoil the other's "
+                "figures: wait for it, or end it"
+            ) from None
+        file.truncate(0)
+        file.write(f"{os.getpid()}")
+        file.flush()
+        yield file.fileno()
 
 
 def commits(words: Sequence[str]) -> list[str]:
@@ -115,12 +143,12 @@ def describe_machine(name: str | None) -> str:
     return str(facts["machine"])
 
 
-def asv(arguments: Sequence[str], stdin: str = "") -> int:
-    """Run asv where its configuration is; its exit code."""
+def asv(arguments: Sequence[str], stdin: str, lock: int) -> int:
+    """Run asv where its configuration is; its exit code. The lock is held until all that asv has started is gone."""
     # asv starts virtualenv and pip by name.
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     command = [sys.executable, "-m", "asv", *arguments]
-    return subprocess.run(command, cwd=FOLDER, env={**os.environ, "PATH": path}, input=stdin, text=True).returncode
+    return run(command, cwd=FOLDER, env={**os.environ, "PATH": path}, stdin=stdin, keep_open=[lock])
 
 
 if __name__ == "__main__":
