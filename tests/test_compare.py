@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,8 +17,9 @@ from triradix.compare import adapter as adapters
 from triradix.compare.adapter import CannotDo, Loop, shares, undisturbed
 from triradix.compare.driver import Peers, Run, run
 from triradix.compare.forks import Go, in_fork, side_by_side
+from triradix.compare.gil import Counting
 from triradix.compare.report import failed, make_report
-from triradix.compare.row import QUICK, Scale, Work
+from triradix.compare.row import FULL, QUICK, Scale, Work
 from triradix.compare.rows import choose, make_works
 from triradix.compare.statistics import order, paired_ratio, quartiles
 from triradix.compare.systems import SYSTEMS, System
@@ -193,6 +195,22 @@ def test_rows_have_names_of_their_own_and_bars_of_known_systems() -> None:
         assert {bar.system for bar in row.bars} | {bar.versus for bar in row.bars if bar.versus} <= known
 
 
+def test_a_floor_goes_over_the_bytes_of_one_pass() -> None:
+    """Of keys (8 bytes a token) and of what they meet (4), however much more the tree holds."""
+    floors = {row.name: row.floor for work in make_works(FULL) for row in work.rows if row.floor}
+    assert floors["hot-1k"].working_set == 12 * 1024
+    assert floors["hot-8k-u32"].working_set == 8 * 8192
+    assert floors["prompt-match"].working_set == 1000 * 8 * (2048 + 256) + 4 * (2048 + 1000 * 256)
+    assert floors["children-match"].working_set == 1000 * 8 * 64 + 4 * (32 + 1000 * 32)
+    assert floors["children-match"].working_set < FULL.children * 32 * 4
+
+
+def test_the_thread_that_is_watched_counts_and_ends() -> None:
+    with Counting() as other:
+        assert other.speed(lambda: time.sleep(0.01), 1_000_000) > 0
+    assert other.speed(lambda: None, 1_000_000) == 0
+
+
 def test_rows_are_chosen_by_pattern() -> None:
     chosen = choose(make_works(TINY), ["hot-8k*", "unlock"])
     assert [work.name for work in chosen] == ["hot-8k", "hot-8k-u32", "lock"]
@@ -242,7 +260,7 @@ def test_a_slow_system_is_reported_as_lost() -> None:
     assert len(cell["rounds"]) == 5
     assert cell["q1"] <= cell["median"] <= cell["q3"]
     lost = " | ".join(row["lost"])
-    assert "the bar: Rust at most 1/5 of raw" in lost
+    assert "the bar: Rust at most 1/5 of SGLang's raw binding" in lost
     assert "more than" in lost
     assert "Rust (ours) is behind SGLang-Rust raw" in lost
     assert failed(made) == []
@@ -291,6 +309,8 @@ def test_the_floor_compares_copies_and_follows() -> None:
     for compare in (floor.compare_int64, floor.compare_int32):
         with pytest.raises(ValueError, match="keys of 6 tokens, stored rows of 5"):
             compare(keys.astype(np.int64 if compare is floor.compare_int64 else np.uint32), stored[:, :5].copy(), 1)
+        with pytest.raises(ValueError, match="nothing to compare"):
+            compare(keys[:0].astype(np.int64 if compare is floor.compare_int64 else np.uint32), stored, 1)
 
     target = np.zeros(6, np.int64)
     floor.copy_int64(target, keys[0].copy(), 1)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
+from html_page import Page
 from rich.console import Console
 
 from triradix.cli import main
@@ -18,11 +17,11 @@ from triradix.compare import peers as peers_module
 from triradix.compare.driver import Measured, Run
 from triradix.compare.page import render_page
 from triradix.compare.peers import PeersError, find, find_or_make, make
-from triradix.compare.report import Report, amount, make_report, number, ratio_text, write_json
+from triradix.compare.report import Report, amount, apart, make_report, number, ratio_text, write_json
 from triradix.compare.row import QUICK
 from triradix.compare.rows import choose, make_works
 from triradix.compare.systems import SYSTEMS
-from triradix.compare.table import print_table, speed_text
+from triradix.compare.table import footnotes, print_table, speed_text
 
 
 def report(rows: str = "*", **figures: list[float]) -> Report:
@@ -58,11 +57,12 @@ def test_the_layout_of_the_json() -> None:
         assert {"name", "label", "version", "ours", "missing"} == set(system)
     for row in made["rows"]:
         assert {
-            "name", "title", "section", "unit", "lower_is_better", "parameters", "bar", "floor", "cells", "lost"
+            "name", "title", "section", "unit", "lower_is_better", "every_core", "parameters", "bar", "floor", "cells",
+            "lost"
         } == set(row)  # fmt: skip
         assert row["bar"] is None or set(row["bar"]) == {"system", "versus", "ratio", "text"}
         for cell in row["cells"].values():
-            assert {"median", "q1", "q3", "rounds", "ratio", "quotient", "met", "missing"} <= set(cell)
+            assert {"median", "q1", "q3", "rounds", "ratio", "quotient", "bars", "met", "missing"} <= set(cell)
             assert cell["ratio"] is None or set(cell["ratio"]) == {"versus", "median", "low", "high"}
 
 
@@ -73,7 +73,7 @@ def test_bars_are_judged_by_the_ratio_of_the_same_rounds() -> None:
         "system": "rust",
         "versus": "sglang-rust-raw",
         "ratio": 0.2,
-        "text": "Rust at most 1/5 of raw",
+        "text": "Rust at most 1/5 of SGLang's raw binding",
     }
     assert row["cells"]["rust"]["met"] is True
     assert row["cells"]["rust"]["ratio"]["median"] == pytest.approx(1 / 6)
@@ -105,32 +105,59 @@ def test_higher_can_be_better() -> None:
     assert report("threads-bar", rust=[1.1] * 3)["rows"][-1]["cells"]["rust"]["met"] is True
     slow = report("threads-bar", rust=[0.9] * 3)["rows"][-1]
     assert slow["cells"]["rust"]["met"] is False
-    assert "Rust (ours): 0.9 ×; the bar: at least 1" in slow["lost"]
+    assert "Rust (ours): 0.9 ×; the bar: Rust: at least 1" in slow["lost"]
 
 
-class Page(HTMLParser):
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.links: list[str] = []
-        self.words: list[str] = []
-        self.curves = 0
-        self.feed(text)
+def test_python_threads_are_held_against_the_gil() -> None:
+    rows = {row["name"]: row for row in report("gil-*", rust=[0.95] * 3, cython=[0.5] * 3, reference=[1.2] * 3)["rows"]}
+    assert [rows["gil-kept"]["cells"][name]["met"] for name in ("reference", "cython", "rust")] == [None, False, True]
+    assert [rows["gil-threads-2"]["cells"][name]["met"] for name in ("reference", "cython", "rust")] == [
+        False,
+        None,
+        None,
+    ]
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.links += [f"{name}={value}" for name, value in attrs if name in ("src", "href", "srcset", "action")]
-        self.curves += tag == "path"
-        if tag not in ("meta", "br", "link"):
-            self.open.append(tag)
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.curves += tag == "path"
+def test_a_figure_that_misses_its_bar_looks_different_from_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """Rounded to three digits both figures would be the bar itself."""
+    made = report("batch-ratio,hot-128", rust=[0.20004] * 3, sglang_rust_raw=[1.0] * 3, cython=[0.60001] * 3)
+    rows = {row["name"]: row for row in made["rows"]}
+    assert (
+        "Rust (ours) takes 0.20004 (0.20004–0.20004) × SGLang-Rust raw, more than 0.2 ×; the bar: Rust at most 1/5 of "
+        "SGLang's raw binding"
+    ) in rows["hot-128"]["lost"]
+    assert rows["batch-ratio"]["lost"] == ["Cython (ours): 0.60001 ×; the bar: at most 0.6"]
+    assert rows["hot-128"]["cells"]["rust"]["bars"] == [{"versus": "sglang-rust-raw", "limit": 0.2, "met": False}]
+    for shown in (render_page(made), _printed(made, capsys)):
+        assert "0.60001 " in shown
+        assert "1/4.999" in shown
+    assert [apart(0.60001, limits, number) for limits in ([], [0.5], [0.6])] == ["0.6", "0.6", "0.60001"]
 
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
 
-    def handle_data(self, data: str) -> None:
-        self.words.append(data)
+def _printed(made: Report, capsys: pytest.CaptureFixture[str]) -> str:
+    print_table(made, Console(width=118))
+    return capsys.readouterr().out
+
+
+def test_a_row_names_a_bar_that_this_run_can_judge() -> None:
+    works = choose(make_works(QUICK), ["hot-128"])
+    ours = {system.name: [1.0] * 3 for system in SYSTEMS[:3]}
+    run = Run({"hot-128": Measured(ours)}, dict.fromkeys(ours, "1"), {}, True)
+    made = make_report(works, SYSTEMS, QUICK, run, "triradix compare")
+    assert made["rows"][0]["bar"]["text"] == "Cython at most 1.5 × Rust"
+    notes = " ".join(footnotes(made))
+    assert "(Cython to our Rust)" in notes
+    assert "SGLang" not in notes
+
+
+def test_rows_on_every_core_say_so(capsys: pytest.CaptureFixture[str]) -> None:
+    made = report("threads-bar,hot-128")
+    assert {row["name"]: row["every_core"] for row in made["rows"]} == {
+        "hot-128": False, "threads-2": True, "threads-ceiling": True, "threads-bar": True
+    }  # fmt: skip
+    for shown in (render_page(made), _printed(made, capsys)):
+        assert "but in the rows that say “on every core”" in " ".join(shown.split())
+    assert render_page(made).count("× (on every core)") == 3
 
 
 def test_the_page_stands_alone() -> None:
@@ -138,8 +165,7 @@ def test_the_page_stands_alone() -> None:
     text = render_page(made)
     page = Page(text)
     assert page.open == []
-    assert page.links == ["href=data:,"]
-    assert not re.search(r"https?:|@import|url\(", text)
+    assert page.stands_alone
     assert page.curves == len(SYSTEMS) + 1 + len(SYSTEMS), "time with the floor, and the multiple of the floor"
     words = " ".join(page.words)
     heading, command = "Bars missed, peers ahead", "triradix compare --quick --seed '0'"
@@ -204,7 +230,7 @@ def test_one_command_measures_and_writes(folder: Path, capsys: pytest.CaptureFix
     assert "out/compare.json and out/compare.html written" in shown.out
     assert "no peers: --peers none" in shown.err
     made = json.loads(Path("out/compare.json").read_text())
-    assert made["command"] == "triradix compare --quick --rows hot-16,hot-128 --rounds 2 --seed 0"
+    assert made["command"] == "triradix compare --quick --rows hot-16,hot-128 --peers none --rounds 2 --seed 0"
     assert [system["missing"] for system in made["systems"]] == [None] * 3 + ["not installed: --peers none"] * 4
     assert [len(made["rows"][0]["cells"][name]["rounds"]) for name in ("reference", "cython", "rust")] == [2, 2, 2]
     assert "<figure>" in Path("out/compare.html").read_text()
@@ -287,6 +313,7 @@ def test_peers_that_cannot_be_loaded_leave_the_others(folder: Path, capsys: pyte
         compare("--quick", "--rounds", 1, "--rows", "hot-16", "--systems", "reference,sglang-py", "--peers", ".") == 0
     )
     assert "SGLang-Py is left out: " in capsys.readouterr().err
+    assert " --systems reference,sglang-py --peers . " in json.loads(Path("out/compare.json").read_text())["command"]
 
 
 def test_why_peers_cannot_be_installed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

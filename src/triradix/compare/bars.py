@@ -6,14 +6,15 @@ from triradix.compare.row import Bar
 
 MATCH, CHANGE, MEMORY = "Matching", "Inserting, locking, evicting", "Memory and garbage collection"
 SHORT, FORMS, PAGES = "Calls of 16 tokens", "Forms of a key", "Page sizes"
-BATCH, TIME, FLOOR = "Batches", "Memory over time", "What the machine itself takes"
+BATCH, THREADS = "Batches", "Threads"
+TIME, FLOOR = "Memory over time", "What the machine itself takes"
 
 RAW, SHIPPED = "sglang-rust-raw", "sglang-rust"
 
 
 def bars(times_raw: float, versus: str = RAW) -> tuple[Bar, ...]:
     """Our Rust so many times as fast as the peer, Cython within 1.5 × of Rust, the reference not behind SGLang-Py."""
-    label = "raw" if versus == RAW else "SGLang-Rust"
+    label = "SGLang's raw binding" if versus == RAW else "SGLang-Rust"
     return (
         Bar("rust", versus, 1 / times_raw, f"Rust at most 1/{times_raw:g} of {label}"),
         Bar("cython", "rust", 1.5, "Cython at most 1.5 × Rust"),
@@ -24,6 +25,10 @@ def bars(times_raw: float, versus: str = RAW) -> tuple[Bar, ...]:
 def at_most(limit: float, text: str, systems: tuple[str, ...] = ("rust", "cython", "reference")) -> tuple[Bar, ...]:
     """The figure itself is at most the limit."""
     return tuple(Bar(system, None, limit, text) for system in systems)
+
+
+def at_least(limit: float, text: str, systems: tuple[str, ...]) -> tuple[Bar, ...]:
+    return tuple(Bar(system, None, limit, text, at_least=True) for system in systems)
 
 
 def tokens_text(length: int) -> str:

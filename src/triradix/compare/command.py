@@ -76,7 +76,7 @@ def compare(options: argparse.Namespace) -> int:
 
     from triradix.compare.driver import run
     from triradix.compare.page import render_page
-    from triradix.compare.peers import PeersError, find_or_make
+    from triradix.compare.peers import DEFAULT, PeersError, find_or_make
     from triradix.compare.report import failed, make_report, write_json
     from triradix.compare.rows import choose, make_works
     from triradix.compare.table import print_table
@@ -126,7 +126,8 @@ def compare(options: argparse.Namespace) -> int:
         print(f"triradix compare: there is no floor: {result.missing['floor']}", file=sys.stderr)
     if not any(system.name in result.versions for system in options.systems):
         return _refuse("none of the systems can run")
-    report = make_report(works, options.systems, scale, result, _command(options))
+    used = options.peers or (str(DEFAULT) if peers else "none")
+    report = make_report(works, options.systems, scale, result, _command(options, used))
     # Narrower, the columns at the right would be cut off.
     print_table(report, Console(width=max(Console().width, WIDTH)))
     try:
@@ -143,12 +144,15 @@ def _refuse(sentence: str) -> int:
     return 2
 
 
-def _command(options: argparse.Namespace) -> str:
+def _command(options: argparse.Namespace, peers: str) -> str:
+    """The command that does the same again."""
     words = ["triradix", "compare"] + (["--quick"] if options.quick else [])
     if options.rows != "*":
         words += ["--rows", options.rows]
     if options.systems != SYSTEMS:
         words += ["--systems", ",".join(system.name for system in options.systems)]
+    if any(not system.ours for system in options.systems):
+        words += ["--peers", peers]
     if options.rounds is not None:
         words += ["--rounds", str(options.rounds)]
     return shlex.join([*words, "--seed", str(options.seed)])

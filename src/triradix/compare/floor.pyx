@@ -46,34 +46,51 @@ cdef extern from *:
     int64_t differs_int32(const uint32_t *key, const uint32_t *stored, size_t n) nogil
 
 
+ctypedef fused token_t:
+    int64_t
+    uint32_t
+
+
+cdef size_t differing(
+    const token_t *keys, size_t count, const uint32_t *stored, size_t rows, size_t n, size_t times
+) noexcept nogil:
+    """How many of the keys differed from the row of their turn, over all rounds."""
+    cdef size_t found = 0, i, _
+    for _ in range(times):
+        for i in range(count):
+            if token_t is int64_t:
+                found += differs_int64(keys + i * n, stored + (i % rows) * n, n) != 0
+            else:
+                found += differs_int32(keys + i * n, stored + (i % rows) * n, n) != 0
+            BARRIER()
+    return found
+
+
+cdef size_t shape(size_t keys, size_t length, size_t rows, size_t stored) except 0:
+    """The tokens of each."""
+    if length != stored:
+        raise ValueError(f"keys of {length} tokens, stored rows of {stored}")
+    if not (keys and rows and length):
+        raise ValueError("there is nothing to compare")
+    return length
+
+
 def compare_int64(const int64_t[:, ::1] keys, const uint32_t[:, ::1] stored, size_t times):
     """Compare each 64-bit key with a row of 32-bit tokens, as long, in turn; ``times`` rounds over all keys.
 
     Returns how many differed.
     """
-    cdef size_t n = keys.shape[1], rows = stored.shape[0], i, _
-    cdef size_t found = 0
-    if stored.shape[1] != keys.shape[1]:
-        raise ValueError(f"keys of {keys.shape[1]} tokens, stored rows of {stored.shape[1]}")
+    cdef size_t n = shape(keys.shape[0], keys.shape[1], stored.shape[0], stored.shape[1]), found
     with nogil:
-        for _ in range(times):
-            for i in range(<size_t>keys.shape[0]):
-                found += differs_int64(&keys[i, 0], &stored[i % rows, 0], n) != 0
-                BARRIER()
+        found = differing(&keys[0, 0], keys.shape[0], &stored[0, 0], stored.shape[0], n, times)
     return found
 
 
 def compare_int32(const uint32_t[:, ::1] keys, const uint32_t[:, ::1] stored, size_t times):
     """The same with 32-bit keys: the C library's memcmp."""
-    cdef size_t n = keys.shape[1], rows = stored.shape[0], i, _
-    cdef size_t found = 0
-    if stored.shape[1] != keys.shape[1]:
-        raise ValueError(f"keys of {keys.shape[1]} tokens, stored rows of {stored.shape[1]}")
+    cdef size_t n = shape(keys.shape[0], keys.shape[1], stored.shape[0], stored.shape[1]), found
     with nogil:
-        for _ in range(times):
-            for i in range(<size_t>keys.shape[0]):
-                found += differs_int32(&keys[i, 0], &stored[i % rows, 0], n) != 0
-                BARRIER()
+        found = differing(&keys[0, 0], keys.shape[0], &stored[0, 0], stored.shape[0], n, times)
     return found
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from triradix.compare.report import Report, number
 from triradix.compare.systems import SYSTEMS
-from triradix.compare.table import footnotes, speed_text, stands_in
+from triradix.compare.table import footnotes, median_text, ratio_to_peer, stands_in, title_text
 from triradix.replay.charts import Axis, Series, line_chart, log_axis
 from triradix.replay.table import duration_text
 
@@ -124,16 +124,16 @@ def _row(row: dict[str, Any], systems: list[str], floor: bool) -> str:
     cells = "".join(_cell(row, row["cells"].get(name)) for name in systems)
     if floor:
         cells += f"<td>{'' if row['floor'] is None else number(row['floor'])}</td>"
-    return f'<tr><th scope="row">{escape(row["title"])}, {escape(row["unit"])}{bar}</th>{cells}</tr>'
+    return f'<tr><th scope="row">{escape(title_text(row))}{bar}</th>{cells}</tr>'
 
 
 def _cell(row: dict[str, Any], cell: dict[str, Any] | None) -> str:
     if cell is None or cell["median"] is None:
         return f'<td title="{escape(cell["missing"] or "") if cell else ""}">–</td>'
     spread = f"quartiles {number(cell['q1'])} and {number(cell['q3'])} {row['unit']}, {len(cell['rounds'])} rounds"
-    text = f'<td title="{escape(spread)}">{number(cell["median"])}{_mark(cell["met"])}'
+    text = f'<td title="{escape(spread)}">{median_text(cell)}{_mark(cell["met"])}'
     if cell["ratio"]:
-        text += f"<small>{speed_text(cell['ratio']['median'], row['lower_is_better'])}</small>"
+        text += f"<small>{ratio_to_peer(row, cell)}</small>"
     if cell["quotient"] is not None:
         text += f"<small>{number(cell['quotient'])}× floor{_mark(cell['within_floor'])}</small>"
     return text + "</td>"

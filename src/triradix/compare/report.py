@@ -1,12 +1,13 @@
 """From rounds to one plain mapping: what the terminal, the JSON file and the page show.
 
-A cell's ``ratio`` is its figure ÷ that of ``versus``, paired round by round. ``quotient`` is the figure ÷ the floor.
+A cell's ``ratio`` is its figure ÷ that of ``versus``, paired round by round; its ``bars`` are those that this run can
+judge, and a row's ``bar`` is the first of them. ``quotient`` is the figure ÷ the floor.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
@@ -51,7 +52,11 @@ def make_report(works: Sequence[Work], systems: Sequence[System], scale: Scale, 
             for system in systems
         ],
         "floor_missing": run.missing.get("floor"),
-        "rows": [_row(row, run.rows[row.name], systems, labels) for work in works for row in work.rows],
+        "rows": [
+            {**_row(row, run.rows[row.name], systems, labels), "every_core": work.every_core}
+            for work in works
+            for row in work.rows
+        ],
     }
 
 
@@ -67,7 +72,7 @@ def write_json(report: Report) -> str:
 
 
 def _row(row: Row, measured: Measured, systems: Sequence[System], labels: dict[str, str]) -> dict[str, Any]:
-    bar = row.bars[0] if row.bars else None
+    bar = next((bar for bar in row.bars if _can_be_judged(bar, measured)), None)
     floor = (
         quartiles(measured.floor)[1] / (1.0 if row.unit == "ns" else NANOSECONDS[row.unit]) if measured.floor else None
     )
@@ -94,6 +99,10 @@ def _row(row: Row, measured: Measured, systems: Sequence[System], labels: dict[s
     }
 
 
+def _can_be_judged(bar: Bar, measured: Measured) -> bool:
+    return bar.system in measured.rounds and (bar.versus is None or bar.versus in measured.rounds)
+
+
 _EMPTY: dict[str, Any] = {
     "median": None,
     "q1": None,
@@ -102,6 +111,7 @@ _EMPTY: dict[str, Any] = {
     "ratio": None,
     "quotient": None,
     "within_floor": None,
+    "bars": [],
     "met": None,
     "missing": None,
 }
@@ -117,13 +127,11 @@ def _cell(
         cell["quotient"] = median / floor
     if not system.ours:
         return cell, []
-    lost = []
-    verdicts = []
-    for bar in (bar for bar in row.bars if bar.system == system.name):
-        found = _verdict(row, bar, median, measured, labels)
-        if found is not None:
-            verdicts.append(found)
-            lost += [found] if found else []
+    lost, bars = [], []
+    for bar in (bar for bar in row.bars if bar.system == system.name and _can_be_judged(bar, measured)):
+        missed = _missed(row, bar, median, measured, labels)
+        bars.append({"versus": bar.versus, "limit": bar.limit, "met": not missed})
+        lost += [missed] if missed else []
     versus = next((bar.versus for bar in row.bars if bar.system == system.name), PEER.get(system.name))
     if row.unit != ITSELF and versus in measured.rounds and any(measured.rounds[versus]):
         ratio, low, high = paired_ratio(rounds, measured.rounds[versus])
@@ -132,23 +140,24 @@ def _cell(
         limit = FLOOR_TIMES * floor + FLOOR_PLUS_NS / NANOSECONDS[row.unit]
         cell["within_floor"] = median <= limit
         if median > limit:
+            taken = apart(median, [limit], lambda value, digits: amount(value, row.unit, digits))
             lost.append(
-                f"{system.label} takes {amount(median, row.unit)}, more than {amount(limit, row.unit)}: "
+                f"{system.label} takes {taken}, more than {amount(limit, row.unit)}: "
                 f"{FLOOR_TIMES} × the floor of {amount(floor, row.unit)} + {FLOOR_PLUS_NS:.0f} ns"
             )
-    cell["met"] = not any(verdicts) if verdicts else None
+    cell["bars"] = bars
+    cell["met"] = all(bar["met"] for bar in bars) if bars else None
     lost += _behind_peers(row, system, measured, labels)
     return cell, lost
 
 
-def _verdict(row: Row, bar: Bar, median: float, measured: Measured, labels: dict[str, str]) -> str | None:
-    """Empty if the bar is met, None if it cannot be judged, else what is wrong."""
+def _missed(row: Row, bar: Bar, median: float, measured: Measured, labels: dict[str, str]) -> str:
+    """What is wrong; empty if the bar is met."""
     who = labels[bar.system]
     if bar.versus is None:
         met = median >= bar.limit if bar.at_least else median <= bar.limit
-        return "" if met else f"{who}: {amount(median, row.unit)}; the bar: {bar.text}"
-    if bar.versus not in measured.rounds:
-        return None
+        found = apart(median, [bar.limit], lambda value, digits: amount(value, row.unit, digits))
+        return "" if met else f"{who}: {found}; the bar: {bar.text}"
     rounds, theirs = measured.rounds[bar.system], measured.rounds[bar.versus]
     if not any(theirs):  # a peer that takes nothing at all
         return "" if median == 0 else f"{who}: {amount(median, row.unit)}; {labels[bar.versus]}: none"
@@ -156,8 +165,9 @@ def _verdict(row: Row, bar: Bar, median: float, measured: Measured, labels: dict
     slack = bar.slack is not None and median - quartiles(theirs)[1] <= bar.slack
     if ratio <= bar.limit or slack:
         return ""
-    found = f"{ratio_text(ratio)} ({ratio_text(low)}–{ratio_text(high)})"
-    return f"{who} takes {found} × {labels[bar.versus]}, more than {ratio_text(bar.limit)} ×; the bar: {bar.text}"
+    found, least, most = (apart(value, [bar.limit], ratio_text) for value in (ratio, low, high))
+    beyond = f"{labels[bar.versus]}, more than {ratio_text(bar.limit)} ×"
+    return f"{who} takes {found} ({least}–{most}) × {beyond}; the bar: {bar.text}"
 
 
 def _behind_peers(row: Row, system: System, measured: Measured, labels: dict[str, str]) -> list[str]:
@@ -175,21 +185,33 @@ def _behind_peers(row: Row, system: System, measured: Measured, labels: dict[str
             continue
         ratio, _, _ = paired_ratio(ours, theirs)
         if ratio > 1 if row.lower_is_better else ratio < 1:
-            lost.append(f"{system.label} is behind {labels[peer]}: {ratio_text(ratio)} × its figure")
+            lost.append(f"{system.label} is behind {labels[peer]}: {apart(ratio, [1.0], ratio_text)} × its figure")
     return lost
 
 
-def number(value: float) -> str:
-    """Three digits."""
+def number(value: float, digits: int = 3) -> str:
     if value == 0:
         return "0"
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    return f"{value:,.0f}" if abs(value) >= 10 ** (digits - 1) else f"{value:.{digits}g}"
 
 
-def amount(value: float, unit: str) -> str:
+def amount(value: float, unit: str, digits: int = 3) -> str:
     """With the unit, and small times in ns."""
-    return f"{number(value * 1000)} ns" if unit == "µs" and value < 1 else f"{number(value)} {unit}"
+    small = unit == "µs" and value < 1
+    return f"{number(value * 1000, digits)} ns" if small else f"{number(value, digits)} {unit}"
 
 
-def ratio_text(ratio: float) -> str:
-    return f"{ratio:.3g}"
+def ratio_text(ratio: float, digits: int = 3) -> str:
+    return f"{ratio:.{digits}g}"
+
+
+def apart(value: float, limits: Sequence[float], write: Callable[[float, int], str]) -> str:
+    """The value as ``write`` writes it, in as many digits (3, mostly) as it takes to look different from the limits."""
+    return next(
+        (
+            write(value, digits)
+            for digits in range(3, 9)
+            if all(write(value, digits) != write(limit, digits) for limit in limits)
+        ),
+        write(value, 9),
+    )

@@ -38,44 +38,26 @@ class Scale:
     path: int
 
 
-QUICK = Scale(
-    name="quick",
-    rounds=7,
-    fresh_rounds=2,
-    round_ns=3_000_000,
-    conversations=12,
-    prompts=300,
-    children=20_000,
-    leaves=10_000,
-    growth=(1_000, 30_000),
-    long_runs=128,
-    small_leaves=30_000,
-    nodes=30_000,
-    waiting=4_000,
-    batch=4_000,
-    capacity=2**19,
-    read_runs=8,
-    path=500,
-)
-FULL = Scale(
-    name="full",
-    rounds=15,
-    fresh_rounds=3,
-    round_ns=20_000_000,
-    conversations=200,
-    prompts=1_000,
-    children=50_000,
-    leaves=100_000,
-    growth=(1_000, 1_000_000),
-    long_runs=256,
-    small_leaves=200_000,
-    nodes=200_000,
-    waiting=10_000,
-    batch=10_000,
-    capacity=2**20,
-    read_runs=32,
-    path=2_000,
-)
+_SIZES: dict[str, tuple[Any, Any]] = {  # quick, full
+    "rounds": (7, 15),
+    "fresh_rounds": (2, 3),
+    "round_ns": (3_000_000, 20_000_000),
+    "conversations": (12, 200),
+    "prompts": (300, 1_000),
+    "children": (20_000, 50_000),
+    "leaves": (10_000, 100_000),
+    "growth": ((1_000, 30_000), (1_000, 1_000_000)),
+    "long_runs": (128, 256),
+    "small_leaves": (30_000, 200_000),
+    "nodes": (30_000, 200_000),
+    "waiting": (4_000, 10_000),
+    "batch": (4_000, 10_000),
+    "capacity": (2**19, 2**20),
+    "read_runs": (8, 32),
+    "path": (500, 2_000),
+}
+QUICK = Scale("quick", **{size: quick for size, (quick, _) in _SIZES.items()})
+FULL = Scale("full", **{size: full for size, (_, full) in _SIZES.items()})
 
 
 @dataclass(frozen=True)
@@ -97,14 +79,20 @@ class Bar:
 class Floor:
     """What a match cannot do without: the compare of its tokens, and a dependent load for each hop.
 
-    ``pieces``: (tokens, how many different keys, how many different runs they are compared with). The loads go over a
-    working set of so many bytes.
+    ``pieces``: (tokens, how many different keys, how many different runs they are compared with).
     """
 
     pieces: tuple[tuple[int, int, int], ...]
     hops: int
-    working_set: int
     key_bits: int = 64
+
+    @property
+    def working_set(self) -> int:
+        """Bytes that the loads go over: the keys, and the tokens that they meet in one pass over them.
+
+        Not all that the tree holds: what is asked for again and again stays in a processor's cache.
+        """
+        return sum(count * (keys * self.key_bits // 8 + stored * 4) for count, keys, stored in self.pieces)
 
 
 @dataclass(frozen=True)
@@ -125,13 +113,14 @@ class Work:
     """Measures one row, or several at once. A new object, in a new process, for each system.
 
     ``alone``: each system has its rounds without the others in between, since it needs the memory. ``afresh``: each
-    round is a process of its own, so that its heap is clean. ``machine``: no cache takes part. ``most_rounds``: so many
-    are enough.
+    round is a process of its own, so that its heap is clean. ``machine``: no cache takes part. ``every_core``: it is
+    about several at once, so its process is not pinned. ``most_rounds``: so many are enough.
     """
 
     alone: ClassVar[bool] = False
     afresh: ClassVar[bool] = False
     machine: ClassVar[bool] = False
+    every_core: ClassVar[bool] = False
     most_rounds: ClassVar[int | None] = None
 
     def __init__(self, *rows: Row) -> None:

@@ -1,4 +1,4 @@
-"""The further rows: short calls, forms of a key, page sizes, batches, memory over time, and the machine itself."""
+"""The further rows: short calls, forms of a key, page sizes, batches, threads, memory over time, the machine itself."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from functools import partial
 
 import numpy as np
 
-from triradix.compare import batch, eviction, memory, works
-from triradix.compare.bars import BATCH, FLOOR, FORMS, PAGES, SHORT, TIME, at_most, tokens_text
+from triradix.compare import batch, eviction, gil, memory, works
+from triradix.compare.bars import BATCH, FLOOR, FORMS, PAGES, SHORT, THREADS, TIME, at_least, at_most, tokens_text
 from triradix.compare.machine import EmptyCall, Part, Step, chase, compare, copy
 from triradix.compare.row import Bar, Floor, Row, Scale, Work
 
 
 def further_works(scale: Scale) -> list[Work]:
-    return [*_short(), *_forms_and_pages(), *_batches(scale), *_over_time(scale), *_machine()]
+    return [*_short(), *_forms_and_pages(), *_batches(scale), *_threads(scale), *_over_time(scale), *_machine()]
 
 
 def _short() -> list[Work]:
@@ -97,7 +97,7 @@ def _forms_and_pages() -> list[Work]:
                             f"hot match of {tokens_text(length)} tokens, page size {page_size}",
                             PAGES,
                             parameters=what,
-                            floor=Floor(((length, 1, 1),), 1, 12 * length),
+                            floor=Floor(((length, 1, 1),), 1),
                         ),
                         length,
                         page_size,
@@ -109,53 +109,36 @@ def _forms_and_pages() -> list[Work]:
 
 
 def _batches(scale: Scale) -> list[Work]:
-    keys = scale.batch
-    what = {"keys": keys, "tokens": 256, "runs": batch.RUNS_FOR_EACH_KEY * keys}
-    floor = Floor(((256, keys, keys),), 1, 4 * 256 * batch.RUNS_FOR_EACH_KEY * keys)
-    return [
-        batch.Batch(
+    def beside(name: str, keys: int, tree: str, limit: float) -> Work:
+        what = {"keys": keys, "tokens": 256, "runs": batch.RUNS_FOR_EACH_KEY * keys}
+        return batch.Batch(
             Row(
-                "batch-single",
-                f"match of {keys:,} keys of 256 tokens one by one, a key; tree larger than the L3 cache",
+                f"{name}-single",
+                f"match of {keys:,} keys of 256 tokens one by one, a key; {tree}",
                 BATCH,
                 parameters=what,
-                floor=floor,
+                floor=Floor(((256, keys, keys),), 1),
             ),
             Row(
-                "batch-many",
+                f"{name}-many",
                 f"match of {keys:,} keys of 256 tokens in one batch, one thread, a key",
                 BATCH,
                 parameters=what,
             ),
             Row(
-                "batch-ratio",
+                f"{name}-ratio",
                 f"batch of {keys:,} keys ÷ single calls",
                 BATCH,
                 "×",
                 parameters=what,
-                bars=at_most(0.6, "at most 0.6", ("rust", "cython")),
+                bars=at_most(limit, f"at most {limit:g}", ("rust", "cython")),
             ),
-        ),
-        batch.Threads(
-            Row("threads-2", "batch: times as fast on two threads", BATCH, "×", lower_is_better=False, parameters=what),
-            Row(
-                "threads-ceiling",
-                "batch: times as fast in two processes with a tree each",
-                BATCH,
-                "×",
-                lower_is_better=False,
-                parameters=what,
-            ),
-            Row(
-                "threads-bar",
-                "batch: two threads ÷ the lesser of 1.8 and 0.95 × the two processes",
-                BATCH,
-                "×",
-                lower_is_better=False,
-                parameters=what,
-                bars=(Bar("rust", None, 1.0, "at least 1", at_least=True),),
-            ),
-        ),
+            keys=keys,
+        )
+
+    return [
+        beside("batch", scale.batch, "tree larger than the L3 cache", 0.6),
+        beside("batch-near", 64, "tree in a near cache", 1.0),
         batch.Waiting(
             Row(
                 "waiting",
@@ -165,6 +148,40 @@ def _batches(scale: Scale) -> list[Work]:
                 parameters={"requests": scale.waiting, "key": "PrefixKey"},
                 bars=at_most(5.0 * scale.waiting / 10_000, "Rust at most 5 ms for 10,000", ("rust",)),
             )
+        ),
+    ]
+
+
+def _threads(scale: Scale) -> list[Work]:
+    keys = scale.batch
+
+    def row(name: str, title: str, *bars: Bar) -> Row:
+        what = {"keys": keys, "tokens": 256, "runs": batch.RUNS_FOR_EACH_KEY * keys}
+        return Row(name, title, THREADS, "×", lower_is_better=False, parameters=what, bars=bars)
+
+    return [
+        batch.Threads(
+            row("threads-2", f"batch of {keys:,} keys: times as fast on two threads"),
+            row("threads-ceiling", "batch: times as much in two processes with a tree each"),
+            row(
+                "threads-bar",
+                "batch: two threads ÷ the lesser of 1.8 and 0.95 × the two processes",
+                *at_least(1.0, "Rust: at least 1", ("rust",)),
+            ),
+            keys=keys,
+        ),
+        gil.PythonThreads(
+            row(
+                "gil-kept",
+                "speed of another Python thread while a batch runs with threads=1 ÷ its own",
+                *at_least(0.9, "Rust and Cython: at least 0.9", ("rust", "cython")),
+            ),
+            row(
+                "gil-threads-2",
+                "batches of 64 keys from two Python threads: times as fast as from one",
+                *at_most(1.0, "Python: at most 1, since the GIL lets one thread work at a time", ("reference",)),
+            ),
+            keys=keys,
         ),
     ]
 

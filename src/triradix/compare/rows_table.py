@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from triradix.compare import eviction, memory, works
 from triradix.compare.bars import CHANGE, MATCH, MEMORY, SHIPPED, at_most, bars, tokens_text
-from triradix.compare.row import Floor, Row, Scale, Work
+from triradix.compare.row import Bar, Floor, Row, Scale, Work
 
 
 def table_works(scale: Scale) -> list[Work]:
@@ -21,14 +21,21 @@ def _hot(length: int, times_raw: float | None, form: str = "key") -> Work:
         MATCH,
         parameters={"tokens": length, "page_size": 1, "key": "array('I')" if u32 else "array('q')"},
         bars=bars(times_raw) if times_raw else bars(1)[1:],
-        floor=Floor(((length, 1, 1),), 1, 12 * length, 32 if u32 else 64),
+        floor=Floor(((length, 1, 1),), 1, 32 if u32 else 64),
     )
     return works.HotMatch(row, length, form=form)
 
 
 def _matches(scale: Scale) -> list[Work]:
-    ends, children = scale.prompts, scale.children
-    both = Floor(((2048, ends, 1), (256, ends, ends)), 2, 4 * (2048 + 256 * ends))
+    ends, children, asked = scale.prompts, scale.children, works.asked_children(scale)
+    path = {"tokens": 2048, "prefixes": 64}
+
+    def many(
+        make: works.Keys, times_raw: float | None, floor: Floor, name: str, title: str, **parameters: int
+    ) -> works.ManyMatch:
+        judged = bars(times_raw) if times_raw else ()
+        return works.ManyMatch(Row(name, title, MATCH, parameters=parameters, bars=judged, floor=floor), make)
+
     return [
         _hot(16, None),
         _hot(128, 5),
@@ -44,53 +51,42 @@ def _matches(scale: Scale) -> list[Work]:
                 MATCH,
                 parameters={"context": 131_072, "new": 256},
                 bars=bars(270),
-                floor=Floor(((256, 1, 1),), 1, 12 * 256),
+                floor=Floor(((256, 1, 1),), 1),
             ),
             131_072,
             256,
         ),
-        works.ManyMatch(
-            Row(
-                "prompt-match",
-                f"match of a 2K shared prompt + 256 own tokens, {ends:,} in turn",
-                MATCH,
-                parameters={"shared": 2048, "own": 256, "ends": ends},
-                bars=bars(6),
-                floor=both,
-            ),
+        many(
             works.prompts,
+            6,
+            Floor(((2048, ends, 1), (256, ends, ends)), 2),
+            "prompt-match",
+            f"match of a 2K shared prompt + 256 own tokens, {ends:,} in turn",
+            **{"shared": 2048, "own": 256, "ends": ends},
         ),
-        works.ManyMatch(
-            Row(
-                "nested-match",
-                "match through 64 nested prefixes, 2K tokens",
-                MATCH,
-                parameters={"tokens": 2048, "prefixes": 64},
-                bars=bars(16),
-                floor=Floor(((2048, 1, 1),), 64, 4 * 2048 + 64 * 128),
-            ),
+        many(
             works.nested,
+            16,
+            Floor(((2048, 1, 1),), 64),
+            "nested-match",
+            "match through 64 nested prefixes, 2K tokens",
+            **path,
         ),
-        works.ManyMatch(
-            Row(
-                "branched-match",
-                "match through 64 prefixes with another end below each, 2K tokens",
-                MATCH,
-                parameters={"tokens": 2048, "prefixes": 64},
-                floor=Floor(((2048, 1, 1),), 64, 4 * 2048 + 64 * 128),
-            ),
+        many(
             works.branched,
+            None,
+            Floor(((2048, 1, 1),), 64),
+            "branched-match",
+            "match through 64 prefixes with another end below each, 2K tokens",
+            **path,
         ),
-        works.ManyMatch(
-            Row(
-                "children-match",
-                f"match among {children:,} children of one node",
-                MATCH,
-                parameters={"children": children, "tokens": 64},
-                bars=bars(6),
-                floor=Floor(((32, 1000, 1), (32, 1000, 1000)), 2, 4 * 32 * children),
-            ),
+        many(
             works.children,
+            6,
+            Floor(((32, asked, 1), (32, asked, asked)), 2),
+            "children-match",
+            f"match of {asked:,} in turn among {children:,} children of one node",
+            **{"children": children, "asked": asked, "tokens": 64},
         ),
         works.Chat(*_chat(scale)),
     ]
@@ -122,27 +118,8 @@ def _changes(scale: Scale) -> list[Work]:
             2048,
             256,
         ),
-        works.Locks(
-            Row("lock", "lock a path of 64 nested prefixes", CHANGE, parameters={"depth": 64}, bars=bars(13)),
-            Row("unlock", "unlock a path of 64 nested prefixes", CHANGE, parameters={"depth": 64}, bars=bars(13)),
-            64,
-        ),
-        works.Locks(
-            Row(
-                "branched-lock",
-                "lock a path of 64 prefixes with another end below each",
-                CHANGE,
-                parameters={"depth": 64},
-            ),
-            Row(
-                "branched-unlock",
-                "unlock a path of 64 prefixes with another end below each",
-                CHANGE,
-                parameters={"depth": 64},
-            ),
-            64,
-            branches=True,
-        ),
+        _locks("", "64 nested prefixes", bars(13)),
+        _locks("branched-", "64 prefixes with another end below each", (), branches=True),
         eviction.Evict(
             Row(
                 "evict",
@@ -168,37 +145,38 @@ def _changes(scale: Scale) -> list[Work]:
     ]
 
 
+def _locks(kind: str, path: str, judged: tuple[Bar, ...], branches: bool = False) -> Work:
+    lock, unlock = (
+        Row(f"{kind}{what}", f"{what} a path of {path}", CHANGE, parameters={"depth": 64}, bars=judged)
+        for what in ("lock", "unlock")
+    )
+    return works.Locks(lock, unlock, 64, branches)
+
+
 def _memory(scale: Scale) -> list[Work]:
+    runs, leaves, nodes = scale.long_runs, scale.small_leaves, {"nodes": scale.nodes}
+
+    def held(name: str, title: str, rust: float, *further: Bar, **parameters: int) -> Row:
+        judged = (*at_most(rust, f"Rust at most {rust:g}", ("rust",)), *further)
+        return Row(name, f"resident bytes a {title}", MEMORY, "B", parameters=parameters, bars=judged)
+
+    tokens = f"token, {runs} runs of 8K tokens, slots"
     return [
         memory.BytesPerToken(
-            Row(
-                "rss-token",
-                f"resident bytes a token, {scale.long_runs} runs of 8K tokens, slots below 2³¹",
-                MEMORY,
-                "B",
-                parameters={"runs": scale.long_runs, "tokens": 8192},
-                bars=(*at_most(9.0, "Rust at most 9", ("rust",)), *bars(2.3, SHIPPED)),
-            )
+            held("rss-token", f"{tokens} below 2³¹", 9, *bars(2.3, SHIPPED), runs=runs, tokens=8192),
         ),
         memory.BytesPerToken(
-            Row(
-                "rss-token-wide",
-                f"resident bytes a token, {scale.long_runs} runs of 8K tokens, slots from 2³¹ on",
-                MEMORY,
-                "B",
-                parameters={"runs": scale.long_runs, "tokens": 8192, "first_slot": 2**31},
-                bars=(*at_most(12.7, "Rust at most 12.7", ("rust",)), bars(1)[1]),
-            ),
+            held("rss-token-wide", f"{tokens} from 2³¹ on", 12.7, bars(1)[1], runs=runs, tokens=8192, first_slot=2**31),
             2**31,
         ),
         memory.BytesPerLeaf(
-            Row(
+            held(
                 "rss-leaf",
-                f"resident bytes a leaf of 16 tokens, {scale.small_leaves:,} leaves",
-                MEMORY,
-                "B",
-                parameters={"leaves": scale.small_leaves, "tokens": 16},
-                bars=(*at_most(280.0, "Rust at most 280", ("rust",)), *bars(5.5, SHIPPED)),
+                f"leaf of 16 tokens, {leaves:,} leaves",
+                280,
+                *bars(5.5, SHIPPED),
+                leaves=leaves,
+                tokens=16,
             )
         ),
         memory.Collector(
@@ -207,7 +185,7 @@ def _memory(scale: Scale) -> list[Work]:
                 f"pauses of the garbage collector, in all, while {scale.nodes:,} nodes are built",
                 MEMORY,
                 "ms",
-                parameters={"nodes": scale.nodes},
+                parameters=nodes,
                 bars=(*at_most(0.0, "Rust and Cython: none", ("rust", "cython")), bars(1)[2]),
             ),
             Row(
@@ -215,7 +193,7 @@ def _memory(scale: Scale) -> list[Work]:
                 f"objects that it tracks for {scale.nodes:,} nodes",
                 MEMORY,
                 "objects",
-                parameters={"nodes": scale.nodes},
+                parameters=nodes,
                 bars=at_most(0.0, "Rust and Cython: none", ("rust", "cython")),
             ),
         ),

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from triradix.compare.report import Report, number
+from triradix.compare.report import Report, apart, number
 
 _HEADS = {
     "reference": "Python",
@@ -56,7 +56,7 @@ def _print_section(section: str, rows: list[dict[str, Any]], report: Report, con
         cells: list[Text] = [_cell(row, system["name"]) for system in systems]
         if with_floor:
             cells.append(Text("" if row["floor"] is None else number(row["floor"])))
-        title = Text(f"{row['title']}, {row['unit']}")
+        title = Text(title_text(row))
         if row["bar"]:
             title.append(f"\n{row['bar']['text']}", style="dim")
         table.add_row(title, *cells)
@@ -73,38 +73,77 @@ def _cell(row: dict[str, Any], name: str) -> Text:
     cell = row["cells"].get(name)
     if cell is None or cell["median"] is None:
         return Text("–", style="dim")
-    text = Text(number(cell["median"]), style="bold" if cell["met"] is not None else "")
+    text = Text(median_text(cell), style="bold" if cell["met"] is not None else "")
     if cell["met"] is not None:
         text.append(" ✓" if cell["met"] else " ✗", style="green" if cell["met"] else "red")
     if cell["ratio"]:
-        text.append(f"\n{speed_text(cell['ratio']['median'], row['lower_is_better'])}", style="not bold dim")
+        text.append(f"\n{ratio_to_peer(row, cell)}", style="not bold dim")
     if cell["quotient"] is not None:
         mark = {True: " ✓", False: " ✗", None: ""}[cell["within_floor"]]
         text.append(f"\n{number(cell['quotient'])} f{mark}", style="not bold dim")
     return text
 
 
-def speed_text(ratio: float, lower_is_better: bool = True) -> str:
+def title_text(row: dict[str, Any]) -> str:
+    return f"{row['title']}, {row['unit']}" + (" (on every core)" if row["every_core"] else "")
+
+
+def median_text(cell: dict[str, Any]) -> str:
+    """With as many digits as it takes to look different from a bar that it misses."""
+    return apart(cell["median"], _limits_missed(cell, None), number)
+
+
+def ratio_to_peer(row: dict[str, Any], cell: dict[str, Any]) -> str:
+    """The same of the ratio below."""
+    return apart(
+        cell["ratio"]["median"],
+        _limits_missed(cell, cell["ratio"]["versus"]),
+        lambda ratio, digits: speed_text(ratio, row["lower_is_better"], digits),
+    )
+
+
+def _limits_missed(cell: dict[str, Any], versus: str | None) -> list[float]:
+    return [bar["limit"] for bar in cell["bars"] if bar["versus"] == versus and not bar["met"]]
+
+
+def speed_text(ratio: float, lower_is_better: bool = True, digits: int = 3) -> str:
     """A ratio for people."""
     if not lower_is_better or ratio >= 1 or ratio <= 0:
-        return f"{ratio:.2f}×"
-    return f"1/{1 / ratio:.3g}"
+        return f"{ratio:.{digits - 1}f}×"
+    return f"1/{1 / ratio:.{digits}g}"
+
+
+_BESIDE = (
+    ("rust", "sglang-rust-raw", "Rust to SGLang's raw binding"),
+    ("cython", "rust", "Cython to our Rust"),
+    ("reference", "sglang-py", "Python to SGLang-Py"),
+)
 
 
 def footnotes(report: Report) -> list[str]:
     machine = report["machine"]
-    rounds = report["rounds"]
+    there = {system["name"] for system in report["systems"] if system["version"]}
+    beside = ", ".join(text for ours, theirs, text in _BESIDE if {ours, theirs} <= there)
+    ratios = f"the ratio ({beside}), where 1/5 means a fifth of its figure; and " if beside else ""
     notes = [
-        f"Medians of {rounds} rounds in turns (A B B A). Below: the ratio of ours to a peer (Rust to raw, Cython to "
-        "our Rust, Python to SGLang-Py), where 1/5 means a fifth of its figure; and f, times the floor (✓: at most "
+        f"Medians of {report['rounds']} rounds in turns (A B B A). Below: {ratios}f, times the floor (✓: at most "
         "1.35 × the floor + 150 ns).",
         "GC is on; what the loop itself takes is subtracted, and what a process loses to others on its core left out; "
-        + ("every process pinned to one core." if report["pinned"] else "no pinning to a core on this system."),
+        + (
+            "every process pinned to one core, but in the rows that say “on every core”."
+            if report["pinned"]
+            else "no pinning to a core on this system."
+        ),
         f"{machine['cpu']}, {machine['cores']} cores, {machine['python']}, {machine['system']}",
     ]
+    if "sglang-rust-raw" in there:
+        notes.insert(1, "The raw binding is SGLang's Rust tree without the Python that SGLang puts around it.")
+    reasons: dict[str, list[str]] = {}
     for system in report["systems"]:
         if system["missing"]:
-            notes.append(f"{system['label']} is not in the table: {system['missing']}")
+            reasons.setdefault(system["missing"], []).append(system["label"])
+    for reason, labels in reasons.items():
+        notes.append(f"{', '.join(labels)} {'is' if len(labels) == 1 else 'are'} not in the table: {reason}")
     if report["floor_missing"]:
         notes.append(f"No floor: {report['floor_missing']}")
     return notes

@@ -27,7 +27,6 @@ class Tree(Adapter):
         "unlock": "dec_lock_ref(handle)",
         "evict": "evict(tokens).indices",
         "match of many": "match_prefix_many(keys, threads=1)",
-        "match of many on two threads": "match_prefix_many(keys, threads=2)",
     }
 
     @classmethod

@@ -90,6 +90,8 @@ def _measure(channel: _Channel, adapter: type[Adapter], work: Work, scale: Scale
     try:
         if issubclass(adapter, Machine) and not work.machine:
             work = FloorsOf(work)
+        if work.every_core:
+            _unpin()
         work.setup(adapter, scale, np.random.default_rng(seed))
         channel.send(ready=work.answer())
     except Exception as error:
@@ -112,6 +114,15 @@ def _pin(core: int | None) -> bool:
     except OSError:
         return False
     return True
+
+
+def _unpin() -> None:
+    """Let this process use every core that it may."""
+    if not hasattr(os, "sched_setaffinity"):
+        raise CannotDo("cannot choose its cores on this system")
+    os.sched_setaffinity(0, range(os.cpu_count() or 1))
+    if len(os.sched_getaffinity(0)) < 2:
+        raise CannotDo("needs two cores")
 
 
 def _sentence(error: Exception) -> str:

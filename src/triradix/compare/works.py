@@ -114,12 +114,14 @@ class Resumed(Work):
         return {self.rows[0].name: self.loop(self.items, self.times) / 1000}
 
 
-class ManyMatch(Work):
-    """Different cached keys, matched in turn. ``make``: the keys to cache, and those to match."""
+Keys = Callable[[np.random.Generator, Scale], tuple[list[Tokens], list[Tokens]]]
+"""Makes the keys to cache, and those to match."""
 
-    def __init__(
-        self, row: Row, make: Callable[[np.random.Generator, Scale], tuple[list[Tokens], list[Tokens]]]
-    ) -> None:
+
+class ManyMatch(Work):
+    """Different cached keys, matched in turn."""
+
+    def __init__(self, row: Row, make: Keys) -> None:
         super().__init__(row)
         self.make = make
 
@@ -162,14 +164,23 @@ def branched(rng: np.random.Generator, scale: Scale) -> tuple[list[Tokens], list
 
 
 def children(rng: np.random.Generator, scale: Scale) -> tuple[list[Tokens], list[Tokens]]:
-    """A prefix of 32 tokens with many children of 32 tokens; 1,000 of them are matched."""
+    """A prefix of 32 tokens with many children of 32 tokens; some of them are matched (`asked_children`)."""
     prefix = tokens(rng, 32)
     keys = []
     for first in rng.permutation(scale.children):
         end = tokens(rng, 32)
         end[0] = first  # every child another first token
         keys.append(np.concatenate((prefix, end)))
-    return keys, keys[:: max(1, scale.children // 1000)]
+    return keys, keys[:: _step(scale)]
+
+
+def asked_children(scale: Scale) -> int:
+    """How many: about 1,000."""
+    return len(range(0, scale.children, _step(scale)))
+
+
+def _step(scale: Scale) -> int:
+    return max(1, scale.children // 1000)
 
 
 class FreshInsert(Work):

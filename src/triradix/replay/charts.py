@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from html import escape
 
 WIDTH, HEIGHT = 400, 236
-_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 8, 8, 24
+_RIGHT, _TOP, _BOTTOM = 8, 8, 24
+_CHARACTER = 7.7
+"""How wide a digit of a label is at most, in the fonts that browsers take."""
 
 
 @dataclass(frozen=True)
@@ -73,12 +75,13 @@ def line_chart(title: str, series: Sequence[Series], x: Axis, y: Axis, readout: 
 
     ``readout``: how that line begins, and how it names a curve's point, with {x}, {y} and {name} to be filled in.
     """
+    left = _left(y)
     legend = "".join(f'<span class="key {each.style}">{escape(each.name)}</span>' for each in series)
     points = [
         {
             "name": each.name,
             "points": [
-                [round(_px(x, a), 1), round(_py(y, b), 1), x.text(a), y.text(b)]
+                [round(_px(x, a, left), 1), round(_py(y, b), 1), x.text(a), y.text(b)]
                 for a, b in zip(each.x, each.y, strict=True)
                 if b is not None
             ],
@@ -90,46 +93,51 @@ def line_chart(title: str, series: Sequence[Series], x: Axis, y: Axis, readout: 
             {"head": readout[0], "item": readout[1], "series": points}, separators=(",", ":"), ensure_ascii=False
         )
     )
-    curves = "".join(f'<path class="curve {each.style}" d="{_path(each, x, y)}"/>' for each in series)
+    curves = "".join(f'<path class="curve {each.style}" d="{_path(each, x, y, left)}"/>' for each in series)
     return (
         f'<figure><figcaption><b>{escape(title)}</b><span class="keys">{legend}</span></figcaption>'
         f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}" '
         f'data-points="{data}">'
-        f'{_grid(x, y)}{curves}<line class="cursor" y1="{_TOP}" y2="{HEIGHT - _BOTTOM}" x1="-9" x2="-9"/></svg>'
+        f'{_grid(x, y, left)}{curves}<line class="cursor" y1="{_TOP}" y2="{HEIGHT - _BOTTOM}" x1="-9" x2="-9"/></svg>'
         f'<div class="readout">&#160;</div></figure>'
     )
 
 
-def _px(axis: Axis, value: float) -> float:
-    return _LEFT + axis.at(value) * (WIDTH - _LEFT - _RIGHT)
+def _left(y: Axis) -> float:
+    """The room that the labels of the y axis need."""
+    return max(52.0, 8 + _CHARACTER * max(len(y.text(tick)) for tick in y.ticks()))
+
+
+def _px(axis: Axis, value: float, left: float) -> float:
+    return left + axis.at(value) * (WIDTH - left - _RIGHT)
 
 
 def _py(axis: Axis, value: float) -> float:
     return HEIGHT - _BOTTOM - axis.at(value) * (HEIGHT - _TOP - _BOTTOM)
 
 
-def _path(series: Series, x: Axis, y: Axis) -> str:
+def _path(series: Series, x: Axis, y: Axis, left: float) -> str:
     commands: list[str] = []
     pen = "M"
     for a, b in zip(series.x, series.y, strict=True):
         if b is None:
             pen = "M"
             continue
-        commands.append(f"{pen}{_px(x, a):.1f} {_py(y, b):.1f}")
+        commands.append(f"{pen}{_px(x, a, left):.1f} {_py(y, b):.1f}")
         pen = "L"
     return "".join(commands)
 
 
-def _grid(x: Axis, y: Axis) -> str:
+def _grid(x: Axis, y: Axis, left: float) -> str:
     right, bottom = WIDTH - _RIGHT, HEIGHT - _BOTTOM
     parts: list[str] = []
     for tick in y.ticks():
         at = f"{_py(y, tick):.1f}"
-        parts.append(f'<line class="grid" x1="{_LEFT}" x2="{right}" y1="{at}" y2="{at}"/>')
-        parts.append(f'<text class="tick" x="{_LEFT - 6}" y="{at}" dy="4" text-anchor="end">{y.text(tick)}</text>')
+        parts.append(f'<line class="grid" x1="{left:.1f}" x2="{right}" y1="{at}" y2="{at}"/>')
+        parts.append(f'<text class="tick" x="{left - 6:.1f}" y="{at}" dy="4" text-anchor="end">{y.text(tick)}</text>')
     ticks = x.ticks()
     for number, tick in enumerate(ticks):
-        at = f"{_px(x, tick):.1f}"
+        at = f"{_px(x, tick, left):.1f}"
         # Labels at the edges turn inwards, or they would be cut off.
         anchor = "start" if number == 0 else "end" if x.at(tick) > 0.93 else "middle"
         parts.append(f'<line class="grid" x1="{at}" x2="{at}" y1="{_TOP}" y2="{bottom}"/>')

@@ -149,4 +149,4 @@ WORKLOADS: dict[str, Callable[[_Source], Iterator[Request]]] = {
 
 def make_workload(name: str, requests: int, seed: int) -> Trace:
     """The first ``requests`` requests of a workload; equal arguments make equal requests."""
-    return Trace(name, list(islice(WORKLOADS[name](_Source(seed)), requests)))
+    return Trace(f"{name} workload (built in)", list(islice(WORKLOADS[name](_Source(seed)), requests)))
