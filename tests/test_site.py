@@ -162,14 +162,39 @@ def test_a_page_of_another_form_is_refused(copies: Libraries, part: str) -> None
 
 
 def test_data_becomes_scripts(tmp_path: Path) -> None:
-    for name in ("index.json", "graphs/a b/one.json", f"{offline.LIBRARIES}/x/package.json"):
+    files = {
+        "index.json": '{"benchmarks": {}}\n',
+        "graphs/a b/one.json": "[[1, 2.0]]",
+        f"{offline.LIBRARIES}/x/y.json": "{}",
+    }
+    for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text('{"one": 1}\n')
+        (tmp_path / name).write_text(text)
     data_to_scripts(tmp_path)
-    assert (tmp_path / "graphs/a b/one.json.js").read_text() == 'document.currentScript.data = {"one": 1};\n'
-    assert not (tmp_path / "graphs/a b/one.json").exists()
-    assert (tmp_path / "data.js").read_text() == 'window.asvData = ["graphs/a b/one.json", "index.json"];\n'
-    assert (tmp_path / offline.LIBRARIES / "x/package.json").exists()
+    assert (tmp_path / "index.json.js").read_text() == 'document.currentScript.data = {"benchmarks": {}};\n'
+    assert not (tmp_path / "index.json").exists()
+    listed, far_apart = (tmp_path / "data.js").read_text().splitlines()
+    assert listed == 'window.asvData = ["graphs/a b/one.json", "index.json"];'
+    assert far_apart == "window.asvFarApart = [];"
+    assert (tmp_path / offline.LIBRARIES / "x/y.json").exists()
+
+
+def test_graphs_whose_values_lie_far_apart_are_listed(tmp_path: Path) -> None:
+    graphs: dict[str, list[Any]] = {
+        "a/near": [[1, [1.0, None, 19.0]]],
+        "a/far": [[1, [1.0, 2.0]], [2, [None, 20.0]]],
+        "a/over_machines": [[1, 1.0]],
+        "b/over_machines": [[1, 30.0]],
+        "a/down_to_nothing": [[1, [0.0, 30.0]]],
+        "a/not_measured": [[1, [None]]],
+    }
+    (tmp_path / "index.json").write_text(json.dumps({"benchmarks": {name.partition("/")[2]: {} for name in graphs}}))
+    graphs["a/summary"] = [{"name": "near"}]  # asv's list of benchmarks, which is no graph
+    for name, points in graphs.items():
+        (tmp_path / "graphs" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "graphs" / f"{name}.json").write_text(json.dumps(points))
+    data_to_scripts(tmp_path)
+    assert 'window.asvFarApart = ["far", "over_machines"];' in (tmp_path / "data.js").read_text()
 
 
 @pytest.mark.parametrize(
@@ -284,6 +309,18 @@ def test_what_is_measured_is_shown_with_its_origin(monkeypatch: pytest.MonkeyPat
         "A CPU, 2 cores, CPython 3.11",
     ):
         assert words in page, words
+
+
+def test_what_was_sampled_and_what_was_not_stand_apart(monkeypatch: pytest.MonkeyPatch, places: Places) -> None:
+    monkeypatch.setattr("asv_benchmarks.site.__main__.fetch", no_network)
+    parts, _ = make_site(places)
+    (body,) = [part.body for part in parts if part.name == "gil"]
+    groups = re.findall(r'<th scope="colgroup" colspan="(\d)">(.*?)</th>', body)
+    assert groups == [("2", "sampled by py-spy"), ("3", "not profiled")]
+    rows = re.findall(r"<tr><th scope=\"row\">(.*?)</tr>", body)
+    assert len(rows) == len(IMPLEMENTATIONS)
+    # 1,000 matches and 100 inserts a second are those of the window in which nobody sampled.
+    assert rows[0] == "reference</th><td>30%</td><td>50%</td><td>50%</td><td>1,000</td><td>100</td>"
 
 
 @pytest.mark.parametrize(

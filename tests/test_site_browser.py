@@ -138,6 +138,51 @@ def test_the_grid_draws_each_benchmark(browser: Browser, base: str) -> None:
     watched.page.close()
 
 
+def test_a_graph_whose_values_lie_far_apart_begins_logarithmic(browser: Browser, base: str) -> None:
+    watched = Watched(browser, base)
+
+    def logarithmic() -> bool:
+        page.wait_for_selector("#main-graph canvas")
+        return "active" in (page.locator("#log-scale").get_attribute("class") or "")
+
+    page = watched.open("asv/index.html#evict.EvictByPolicy.time_evict_512_tokens?machine=anvil")
+    assert logarithmic()
+    page.locator("#log-scale").click()
+    page.wait_for_timeout(100)
+    assert not logarithmic(), "the reader's choice holds"
+    page = watched.open(MATCH)
+    assert not logarithmic()
+    assert watched.wrong == []
+    watched.page.close()
+
+
+def test_a_table_that_is_cut_off_says_so(browser: Browser, base: str) -> None:
+    """On a phone: a shadow at the side where columns are hidden, and the row's name stays in sight."""
+    watched = Watched(browser, base, viewport=PHONE)
+    page = watched.open("compare.html")
+    wide = page.locator(".wide").first
+    assert wide.evaluate("box => box.scrollWidth > box.clientWidth")
+    assert "gradient" in wide.evaluate("box => getComputedStyle(box).backgroundImage")
+    name = wide.locator("tbody th").first
+    before = name.bounding_box()
+    wide.evaluate("box => box.scrollLeft = 60")
+    assert name.bounding_box() == before
+    assert watched.wrong == []
+    watched.page.close()
+
+
+def test_no_label_of_a_chart_is_cut_off(browser: Browser, site: Path) -> None:
+    watched = Watched(browser, site.as_uri())
+    for address in ("index.html", "compare.html", "replay.html"):
+        page = watched.open(address)
+        cut = page.locator("svg.chart text").evaluate_all(
+            "all => all.filter(text => text.getBBox().x < 0).map(text => text.textContent)"
+        )
+        assert page.locator("svg.chart text").count() >= 9, address
+        assert cut == [], address
+    watched.page.close()
+
+
 def test_the_list_sorts_by_value(browser: Browser, base: str) -> None:
     watched = Watched(browser, base)
     page = watched.open("asv/index.html#/summarylist?machine=anvil")

@@ -11,9 +11,10 @@ import shutil
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
-from asv_benchmarks.site import CannotMake, comparison, gil, history, replays
+from asv_benchmarks.site import CannotMake, gil, history, reports
 from asv_benchmarks.site.graphs import commits, publish
 from asv_benchmarks.site.lead import commits_page, lead_page
 from asv_benchmarks.site.libraries import Library, fetch
@@ -47,8 +48,7 @@ def make_site(places: Places) -> tuple[list[Part], list[str]]:
     places.out.mkdir(parents=True, exist_ok=True)
     libraries: list[Library] = []
     parts = [
-        _attempt(comparison.EMPTY, lambda: comparison.comparison_part(places.made, places.out)),
-        _attempt(replays.EMPTY, lambda: replays.replay_part(places.made, places.out)),
+        *(_attempt(kind.empty, partial(reports.report_part, kind, places.made, places.out)) for kind in reports.KINDS),
         _attempt(history.EMPTY, lambda: _graphs(places, libraries)),
         _attempt(gil.EMPTY, lambda: gil.gil_part(places.made, places.out)),
     ]

@@ -30,9 +30,13 @@ def gil_part(made: Path, site: Path) -> Part:
             pictures.append(_picture(name))
     body = (
         f"<p>{load['matchers']} threads match in batches of {load['batch']}, one inserts and evicts, and one stands "
-        "for the engine's own Python code. The less the cache holds the GIL, the more of its speed that one keeps.</p>"
-        '<div class="wide"><table class="plain"><thead><tr><td></td><th scope="col">GIL held by the cache</th>'
-        '<th scope="col">by the engine</th><th scope="col">the engine keeps</th><th scope="col">matches/s</th>'
+        "for the engine's own Python code. The less the cache holds the GIL, the more of its speed that one keeps. "
+        "py-spy says who holds it; what gets done was counted while nobody looked on.</p>"
+        '<div class="wide"><table class="plain gil"><thead>'
+        '<tr><td></td><th scope="colgroup" colspan="2">sampled by py-spy</th>'
+        '<th scope="colgroup" colspan="3">not profiled</th></tr>'
+        '<tr><td></td><th scope="col">GIL held by the cache</th><th scope="col">by the engine</th>'
+        '<th scope="col">the engine keeps</th><th scope="col">matches/s</th>'
         f'<th scope="col">inserts/s</th></tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
         f'<div class="figures">{"".join(pictures)}</div>'
     )

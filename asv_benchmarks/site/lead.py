@@ -16,14 +16,11 @@ HERE = Path(__file__).parent
 
 
 def lead_page(parts: Sequence[Part], libraries: Sequence[Library]) -> str:
-    replay = files("triradix.replay").joinpath("page.html").read_text(encoding="utf-8")
-    contents = "".join(f'<a href="#{part.name}">{escape(part.title)}</a>' for part in parts)
-    # The page's own rules come last: those of a part must not change it.
-    styles = "".join([*(part.styles for part in parts), between(replay, "<style>", "</style>")])
-    return Template((HERE / "page.html").read_text(encoding="utf-8")).substitute(
-        styles=styles,
-        script=between(replay, "<script>", "</script>"),
-        contents=contents,
+    return _page(
+        "triradix: what the prefix cache costs",
+        "lead.html",
+        [part.styles for part in parts],
+        contents="".join(f'<a href="#{part.name}">{escape(part.title)}</a>' for part in parts),
         parts="".join(map(_section, parts)),
         footer=_credits(libraries),
     )
@@ -31,13 +28,24 @@ def lead_page(parts: Sequence[Part], libraries: Sequence[Library]) -> str:
 
 def commits_page(commits: Sequence[tuple[str, str, str]]) -> str:
     """Where asv's graphs lead to when a point is clicked."""
-    replay = files("triradix.replay").joinpath("page.html").read_text(encoding="utf-8")
     rows = "".join(
         f'<tr id="{name}"><th scope="row"><code>{name}</code></th><td>{day}</td><td>{escape(subject)}</td></tr>'
         for name, day, subject in commits
     )
-    return Template((HERE / "commits.html").read_text(encoding="utf-8")).substitute(
-        styles=between(replay, "<style>", "</style>"), rows=rows
+    return _page("triradix: the commits that were measured", "commits.html", rows=rows)
+
+
+def _page(title: str, content: str, styles: Sequence[str] = (), **filled: str) -> str:
+    """A page whose content, with rules of its own before it, stands in a file beside this one."""
+    replay = files("triradix.replay").joinpath("page.html").read_text(encoding="utf-8")
+    text = (HERE / content).read_text(encoding="utf-8")
+    return Template((HERE / "page.html").read_text(encoding="utf-8")).substitute(
+        title=title,
+        # The page's own rules come last: those of a part must not change it. Each once: parts share some.
+        styles="".join(dict.fromkeys([*styles, between(replay, "<style>", "</style>")])),
+        own=between(text, "<style>", "</style>").lstrip(),
+        main=Template(text.partition("</style>\n")[2].rstrip()).substitute(filled),
+        script=between(replay, "<script>", "</script>"),
     )
 
 

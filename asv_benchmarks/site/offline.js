@@ -22,3 +22,18 @@ jQuery.ajaxTransport("+*", function (options) {
     },
   };
 });
+
+/* A graph whose values lie far apart begins with asv's logarithmic axis; the reader may change that. */
+let shown = null;
+
+function beginLogarithmic() {
+  const [name, query] = location.hash.slice(1).split("?");
+  if (name !== shown && window.asvFarApart.includes(decodeURIComponent(name)) && !/(^|&)y-axis-scale=/.test(query)) {
+    history.replaceState(null, "", `#${name}?${query ? `${query}&` : ""}y-axis-scale=log`);
+  }
+  shown = name;
+}
+
+// Before asv's own listener, which is added later.
+addEventListener("hashchange", beginLogarithmic);
+beginLogarithmic();

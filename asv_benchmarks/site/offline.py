@@ -1,7 +1,8 @@
 """asv's pages made self-contained: they load nothing from other hosts, and work from a folder too (``file://``).
 
 asv fetches its data as JSON, which browsers refuse for pages that are files. So each JSON file becomes a script that
-holds the same, and ``offline.js``, loaded after jQuery, answers asv's requests from these scripts.
+holds the same, and ``offline.js``, loaded after jQuery, answers asv's requests from these scripts. It also has graphs
+begin with a logarithmic axis where the values lie far apart; asv's own button changes that.
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 from asv_benchmarks.site import CannotMake
 from asv_benchmarks.site.libraries import Libraries, Library
@@ -18,6 +21,8 @@ from asv_benchmarks.site.libraries import Libraries, Library
 HERE = Path(__file__).parent
 LIBRARIES = "libraries"
 OWN = ("offline.js", "offline.css")
+FAR_APART = 20
+"""How many times the least value the largest is, for a graph to begin with a logarithmic axis."""
 
 _TAG = re.compile(r"<(script|link)\b([^>]*)>", re.IGNORECASE)
 _ATTRIBUTE = re.compile(r"""([\w-]+)\s*=\s*"([^"]*)\"""")
@@ -69,16 +74,31 @@ def rewrite(page: str, libraries: Libraries) -> str:
 
 
 def data_to_scripts(pages: Path) -> None:
-    """Each ``NAME.json`` becomes ``NAME.json.js``, and ``data.js`` lists them."""
+    """Each ``NAME.json`` becomes ``NAME.json.js``; ``data.js`` lists them, and graphs whose values lie far apart."""
     names = sorted(path.relative_to(pages).as_posix() for path in pages.rglob("*.json"))
     names = [name for name in names if not name.startswith(f"{LIBRARIES}/")]
+    benchmarks = json.loads((pages / "index.json").read_text(encoding="utf-8"))["benchmarks"]
+    values: dict[str, list[float]] = {}
     for name in names:
         path = pages / name
-        path.with_name(f"{path.name}.js").write_text(
-            f"document.currentScript.data = {path.read_text(encoding='utf-8').strip()};\n", encoding="utf-8"
-        )
+        text = path.read_text(encoding="utf-8").strip()
+        if name.startswith("graphs/") and path.stem in benchmarks:
+            values.setdefault(path.stem, []).extend(_numbers([value for _, value in json.loads(text)]))
+        path.with_name(f"{path.name}.js").write_text(f"document.currentScript.data = {text};\n", encoding="utf-8")
         path.unlink()
-    (pages / "data.js").write_text(f"window.asvData = {json.dumps(names, ensure_ascii=False)};\n", encoding="utf-8")
+    far_apart = [name for name, found in values.items() if found and 0 < min(found) * FAR_APART <= max(found)]
+    data = (("asvData", names), ("asvFarApart", sorted(far_apart)))
+    lines = [f"window.{variable} = {json.dumps(value, ensure_ascii=False)};\n" for variable, value in data]
+    (pages / "data.js").write_text("".join(lines), encoding="utf-8")
+
+
+def _numbers(values: Any) -> Iterator[float]:
+    """Of a revision: one, or those of all combinations of parameters, where a missing one is None."""
+    for value in values:
+        if isinstance(value, list):
+            yield from _numbers(value)
+        elif value is not None:
+            yield float(value)
 
 
 class _Addresses(HTMLParser):
