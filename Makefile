@@ -25,9 +25,9 @@ CYTHON_SOURCES := setup.py pyproject.toml $(wildcard src/triradix/compare/*.pyx 
 RUST_SOURCES := $(wildcard rust_impl/Cargo.toml rust_impl/Cargo.lock rust_impl/pyproject.toml rust_impl/*.pyi) \
 	$(shell find rust_impl/src rust_impl/build.rs -type f 2>/dev/null)
 
-.PHONY: help setup build replay compare peers test test-thorough cargo-test mutants lint lint-python lint-cython \
-	lint-rust types format hooks bench bench-full bench-history bench-compare bench-keep bench-publish profile site \
-	site-pictures browser-test ablations clean FORCE
+.PHONY: help setup build replay compare peers test test-thorough test-peers cargo-test mutants lint lint-python \
+	lint-cython lint-rust types format hooks bench bench-full bench-history bench-compare bench-keep bench-publish profile \
+	site site-pictures browser-test ablations clean FORCE
 
 help: ## Say what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | while IFS='	' read -r name what; do \
@@ -82,6 +82,9 @@ test: build ## Pass the tests of all three implementations; ARGS are passed to p
 test-thorough: build cargo-test ## The crate's own tests, then the suite with long fuzzing and soaks
 	$(BIN)/python -m pytest -n auto --thorough $(ARGS)
 
+test-peers: build ## Pass the tests of what drives SGLang and Dynamo, which `make peers` has installed
+	$(BIN)/python -m pytest -m peers tests/test_compare_peers.py $(ARGS)
+
 cargo-test: $(STAMPS)/venv ## The Rust crate's own tests, without Python, and those of its benchmarks
 	cd rust_impl && cargo test --locked
 	cd rust_impl && cargo test --locked --benches
@@ -89,7 +92,7 @@ cargo-test: $(STAMPS)/venv ## The Rust crate's own tests, without Python, and th
 # Only what this run has measured stands in the table.
 ABLATIONS := $(CURDIR)/rust_impl/target/ablations
 
-ablations: $(STAMPS)/venv ## Measure the Rust tree's design choices against others; ARGS=--quick takes 3 minutes
+ablations: $(STAMPS)/venv ## Measure the Rust tree's design choices against others (10 minutes; ARGS=--quick takes 3)
 	@rm -rf "$(ABLATIONS)"
 	cd rust_impl && CRITERION_HOME="$(ABLATIONS)" cargo bench --locked --benches --no-fail-fast -- --noplot $(ARGS)
 	$(BIN)/python rust_impl/benches/table.py "$(ABLATIONS)" --command "make ablations$(if $(ARGS), ARGS=\"$(ARGS)\")" \

@@ -1,4 +1,7 @@
-"""The peers' adapters, where the peers are: TRIRADIX_PEERS names the folder that ``triradix compare --peers`` takes."""
+"""The peers' adapters: `make test-peers`, once `make peers` has installed what they stand before.
+
+TRIRADIX_PEERS names another folder, as ``triradix compare --peers`` takes it.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +11,17 @@ from pathlib import Path
 import pytest
 from test_compare import TINY, measure
 
-from triradix.compare.peers import find
+from triradix.compare.peers import DEFAULT, find
 from triradix.compare.systems import SYSTEMS
 
-FOLDER = os.environ.get("TRIRADIX_PEERS")
+FOLDER = Path(os.environ.get("TRIRADIX_PEERS", DEFAULT))
 
-pytestmark = pytest.mark.skipif(FOLDER is None, reason="TRIRADIX_PEERS names no folder of peers")
+pytestmark = pytest.mark.peers
 
 
 def test_peers_measure_every_row_and_answer_as_ours() -> None:
-    assert FOLDER is not None
-    peers = find(Path(FOLDER))
-    assert peers is not None, f"{FOLDER} holds no peers"
+    peers = find(FOLDER)
+    assert peers is not None, f"{FOLDER} holds no peers: `make peers` installs them"
     works, result = measure("*", [SYSTEMS[0], *SYSTEMS[3:]], peers=peers)
     assert result.missing == {}
     assert result.versions["sglang-py"] == "0.5.23"
