@@ -163,6 +163,7 @@ def comparison() -> dict[str, Any]:
         "quick": True,
         "rounds": 9,
         "pinned": True,
+        "load": 0.0,
         "floor_missing": None,
         "machine": {"cpu": "A CPU", "cores": 2, "python": "CPython 3.11", "system": "Linux 6"},
         "systems": systems,

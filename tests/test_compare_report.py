@@ -108,6 +108,13 @@ def test_higher_can_be_better() -> None:
     assert "Rust (ours): 0.9 ×; the bar: Rust: at least 1" in slow["lost"]
 
 
+def test_a_busy_machine_is_told() -> None:
+    made = report("threads-bar")
+    assert "busy" not in " ".join(footnotes(made))
+    made["load"] = 1.0 * made["machine"]["cores"]
+    assert "the rows on every core say little then" in " ".join(footnotes(made))
+
+
 def test_python_threads_are_held_against_the_gil() -> None:
     rows = {row["name"]: row for row in report("gil-*", rust=[0.95] * 3, cython=[0.5] * 3, reference=[1.2] * 3)["rows"]}
     assert [rows["gil-kept"]["cells"][name]["met"] for name in ("reference", "cython", "rust")] == [None, False, True]

@@ -41,6 +41,8 @@ class Run:
     versions: dict[str, str]
     missing: dict[str, str]
     pinned: bool
+    load: float = 0.0
+    """What other programs kept busy when it began, in cores: the system's load of the last minute."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,8 @@ def run(
 ) -> Run:
     """Measure every work with every system. A system that cannot run is left out, and `Run.missing` says why."""
     core = _core()
-    result = Run({row.name: Measured() for work in works for row in work.rows}, {}, {}, core is not None)
+    rows = {row.name: Measured() for work in works for row in work.rows}
+    result = Run(rows, {}, {}, core is not None, os.getloadavg()[0])
     with ExitStack() as stack:
         workers: dict[str, Worker] = {}
         for system in (*systems, FLOOR):

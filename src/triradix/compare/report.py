@@ -40,6 +40,7 @@ def make_report(works: Sequence[Work], systems: Sequence[System], scale: Scale, 
         "quick": scale.name == "quick",
         "rounds": scale.rounds,
         "pinned": run.pinned,
+        "load": run.load,
         "machine": machine(),
         "systems": [
             {

@@ -113,6 +113,8 @@ def speed_text(ratio: float, lower_is_better: bool = True, digits: int = 3) -> s
     return f"1/{1 / ratio:.{digits}g}"
 
 
+BUSY = 0.25
+"""What load of other programs, of all cores, is worth a word."""
 _BESIDE = (
     ("rust", "sglang-rust-raw", "Rust to SGLang's raw binding"),
     ("cython", "rust", "Cython to our Rust"),
@@ -136,6 +138,11 @@ def footnotes(report: Report) -> list[str]:
         ),
         f"{machine['cpu']}, {machine['cores']} cores, {machine['python']}, {machine['system']}",
     ]
+    if report["load"] > BUSY * machine["cores"]:
+        notes.append(
+            f"Other programs kept the machine busy (a load of {report['load']:.1f} on {machine['cores']} cores when it "
+            "began): the rows on every core say little then."
+        )
     if "sglang-rust-raw" in there:
         notes.insert(1, "The raw binding is SGLang's Rust tree without the Python that SGLang puts around it.")
     reasons: dict[str, list[str]] = {}
