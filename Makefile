@@ -27,7 +27,7 @@ RUST_SOURCES := $(wildcard rust_impl/Cargo.toml rust_impl/Cargo.lock rust_impl/p
 
 .PHONY: help setup build replay compare peers test test-thorough test-peers cargo-test mutants lint lint-python \
 	lint-cython lint-rust types format hooks bench bench-full bench-history bench-compare bench-keep bench-publish profile \
-	site site-pictures browser-test ablations clean FORCE
+	profiling candidates site site-pictures browser-test ablations clean FORCE
 
 help: ## Say what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | while IFS='	' read -r name what; do \
@@ -150,8 +150,29 @@ bench-publish: $(STAMPS)/tools ## asv's own pages of everything kept and measure
 	cd asv_benchmarks && $(WITH_TOOLS) asv publish --no-pull
 	@echo "Look at it with: cd asv_benchmarks && ../$(BIN)/asv preview (its pages load scripts from the internet; those of make site do not)"
 
-profile: build ## Record who holds the GIL in each implementation: out/profiles
-	$(BIN)/python -m profiles.record $(ARGS)
+# The release builds with line numbers, in an environment of their own. py-spy reads the lines of Cython from the C files,
+# which therefore stay where they were compiled.
+PROFILING := .profiling
+
+$(PROFILING)/built: $(CYTHON_SOURCES) $(RUST_SOURCES) $(shell find $(PACKAGES) -name '*.py') | $(STAMPS)/rust
+	@echo "Building both compiled parts with line numbers, in $(PROFILING)"
+	@rm -rf $(PROFILING) && mkdir -p $(PROFILING)/src/rust_impl
+	@cp -r pyproject.toml setup.py README.md src reference cython_impl $(PROFILING)/src && cp rust_impl/__init__.py $(PROFILING)/src/rust_impl
+	@rm -f $(PROFILING)/src/cython_impl/*.c $(PROFILING)/src/cython_impl/*.so
+	@PYTHONWARNINGS=ignore $(PIP) wheel --quiet --no-deps --no-build-isolation --wheel-dir $(PROFILING)/wheels $(PROFILING)/src
+	@cd rust_impl && ../$(BIN)/maturin build --quiet --profile profiling --locked --interpreter ../$(BIN)/python --out ../$(PROFILING)/wheels
+	@$(BIN)/python -m venv $(PROFILING)/venv
+	@$(PROFILING)/venv/bin/python -m pip --disable-pip-version-check --no-input install --quiet \
+		--constraint .ci/constraints.txt $(PROFILING)/wheels/*.whl
+	@touch $@
+
+profiling: $(PROFILING)/built ## Build both compiled parts with line numbers, for `make profile`: .profiling
+
+profile: profiling ## Record who holds the GIL, who runs and who waits, and make the report: out/profiles
+	$(BIN)/python -m profiles all --python $(PROFILING)/venv/bin/python $(ARGS)
+
+candidates: build ## Which functions of a Python program would Rust pay for? ARGS="-- python program.py"
+	$(BIN)/python -m profiles candidates $(ARGS)
 
 site: build ## Make the site of everything measured, to be opened from any folder: out/site/index.html
 	$(BIN)/python -m asv_benchmarks.site $(ARGS)
@@ -159,10 +180,11 @@ site: build ## Make the site of everything measured, to be opened from any folde
 site-pictures: site ## The same, and its pictures for the README: docs/site.png, docs/asv.png
 	chromium=$$(.ci/chromium) && CHROMIUM="$$chromium" $(BIN)/python -m asv_benchmarks.site.pictures out/site docs
 
-browser-test: build ## Pass the tests of the site in a headless Chromium
-	chromium=$$(.ci/chromium) && CHROMIUM="$$chromium" $(BIN)/python -m pytest -m browser tests/test_site_browser.py $(ARGS)
+browser-test: build ## Pass the tests of the pages in a headless Chromium
+	chromium=$$(.ci/chromium) && CHROMIUM="$$chromium" $(BIN)/python -m pytest -m browser tests/test_site_browser.py \
+		tests/test_profiles_browser.py $(ARGS)
 
 clean: ## Remove everything that was made, .venv too (but not .peers, which took long to download)
-	rm -rf $(VENV) build dist out .asv .hypothesis .mypy_cache .pytest_cache .ruff_cache *.egg-info
+	rm -rf $(VENV) $(PROFILING) build dist out .asv .hypothesis .mypy_cache .pytest_cache .ruff_cache *.egg-info
 	rm -f cython_impl/*.c cython_impl/*.so src/triradix/compare/*.c src/triradix/compare/*.so
 	rm -rf rust_impl/target

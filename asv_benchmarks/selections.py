@@ -20,6 +20,8 @@ HISTORY = (
     "replay.TraceReplay.*(*, 'built-in workload')",
     "memory.BytesPerToken.*(*, 'counted')",
     "memory.BytesPerNode.*(*, 'counted')",
+    "threads.GilHeld.*(*, 'batches of 10,000 keys')",
+    "threads.ThreadScaling.*(*, 'no writes')",
 )
 """The headlines, for each of the three: what is measured over many commits, and kept."""
 
@@ -45,7 +47,7 @@ SHORT = (
     "hashes.BlockHashes.*(*, 16, *)",
     "memory.BytesPerToken.*(*)",
     "collector.GcPauses.track_longest_pause(*)",
-    "threads.GilHeld.*(*, 'batches of 10,000 keys')",
+    "threads.ThreadScaling.*(*, '1 write in 20')",
     "threads.SharedCache.*(*, 2, '1 write in 20')",
 )
 """Every kind of work once: for "did my change make it slower?"."""

@@ -1,1 +1,1 @@
-"""Who holds the GIL while threads share one prefix cache: ``python -m profiles.record`` (or ``make profile``)."""
+"""Who holds the GIL, who runs and who waits, and where a rewrite would pay: ``python -m profiles``."""

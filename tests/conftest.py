@@ -91,3 +91,22 @@ def isolated(implementation: Implementation) -> Any:
         return done.stdout
 
     return run
+
+
+@pytest.fixture(scope="session")
+def can_sample() -> None:
+    """Skips where the system does not let py-spy look into other processes, as on many a machine without root."""
+    import subprocess
+
+    sys.path.insert(0, str(Path(__file__).parent.parent))  # profiles is no installed package
+    from profiles import sampler
+
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as process:
+        try:
+            sampler.sample(process.pid, "gil", 10, 1)
+        except sampler.CannotRecord as reason:
+            if sampler.RIGHTS not in str(reason):
+                raise
+            pytest.skip(str(reason))
+        finally:
+            process.kill()

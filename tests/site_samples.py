@@ -12,8 +12,9 @@ from triradix import IMPLEMENTATIONS
 
 sys.path.insert(0, str(Path(__file__).parent.parent))  # asv_benchmarks and profiles are no installed packages
 
+from profile_samples import make_profiles
+
 from asv_benchmarks.site.__main__ import Places
-from profiles.record import Profile, Rates, as_json, parse
 
 NAMES = [repr(name) for name in IMPLEMENTATIONS]
 BENCHMARKS: dict[str, tuple[str, list[list[str]], list[str]]] = {
@@ -175,16 +176,3 @@ def make_replay(made: Path) -> None:
     command = [sys.executable, "-m", "triradix", "replay", "--requests", "60"]
     command += ["--json", str(made / "replay.json"), "--html", str(made / "replay.html")]
     subprocess.run(command, check=True, capture_output=True)
-
-
-def make_profiles(folder: Path) -> None:
-    folder.mkdir()
-    control, sampled = Rates(1000.0, 100.0, 5000.0), Rates(900.0, 90.0, 4500.0)
-    held = {"matchers": 0.25, "writer": 0.05, "scheduler": 0.5}
-    measured = [Profile(name, 10_000.0, control, sampled, held) for name in IMPLEMENTATIONS]
-    (folder / "summary.json").write_text(as_json(measured, parse([])))
-    for name in IMPLEMENTATIONS:
-        (folder / f"{name}.svg").write_text(
-            '<?xml version="1.0"?><svg width="1200" height="80" viewBox="0 0 1200 80" '
-            'xmlns="http://www.w3.org/2000/svg"><rect width="1200" height="80" fill="#f60"/></svg>'
-        )

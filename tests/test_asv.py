@@ -120,10 +120,15 @@ def test_a_sample_of_many_calls_counts_as_one(monkeypatch: pytest.MonkeyPatch) -
     assert benchmark.timer() == 0.8
 
 
+@pytest.mark.parametrize(("whole", "kept", "percent"), [(200, 200, 0), (200, 100, 50), (200, 50, 75), (200, 220, -10)])
+def test_what_threads_lose(whole: float, kept: float, percent: float) -> None:
+    assert threads.lost(whole, kept) == pytest.approx(percent)
+
+
 def test_names_and_units(as_asv_sees_them: dict[str, dict[str, Any]]) -> None:
     assert len(as_asv_sees_them) == sum(len(methods(cls)) for cls in benchmarks())
     units = {each["unit"] for each in as_asv_sees_them.values()}
-    assert units == {"seconds", "bytes", "objects", "% of the other thread's time"}
+    assert units == {"seconds", "bytes", "objects", "% of the other thread's time", "% of two threads' work"}
     for name, each in as_asv_sees_them.items():
         assert re.fullmatch(r"[a-z]+\.[A-Z]\w+\.(time|track|peakmem)_[a-z0-9_]+", name)
         assert each["version"].isdigit(), f"{name} has no version of its own: asv forgets its figures at every edit"

@@ -80,11 +80,60 @@ class GilHeld:
             call = lambda: self.cache.match_prefix_many(self.keys, threads=1)  # noqa: E731
         buffer = bytes(1 << 20)
         with _counting() as counted:
-            lost = []
-            for _turn in range(10):
-                free = _rate(counted, lambda: sha256(buffer))
-                lost.append(100 * (1 - _rate(counted, call) / free))
-        return round(max(0.0, median(lost)), 1)
+            turns: list[float] = []
+            while len(turns) < 10:
+                free, kept = _rate(counted, lambda: sha256(buffer)), _rate(counted, call)
+                if free:  # else the other thread had no processor, and the turn says nothing
+                    turns.append(lost(free, kept))
+        return round(max(0.0, median(turns)), 1)
+
+
+class ThreadScaling:
+    """What two threads lose of twice the work of one: 0 if neither waits for the other, 50 if the second adds nothing.
+
+    More than 50: together they get less done than one alone. A thread matches batches of 64 keys of 256 tokens with
+    ``threads=1``. One thread and two are watched in turns, for a tenth of a second each; the figure is the median of 10
+    turns, and below 0 is noise and counts as 0.
+    """
+
+    version = "1"
+    params = (IMPLEMENTATIONS, ("no writes", "1 write in 20"))
+    param_names = ("implementation", "mix")
+    unit = "% of two threads' work"
+    timeout = 120.0
+    fresh = count(2_000_000)
+
+    def setup(self, implementation: str, mix: str) -> None:
+        needs("match_prefix_many", "threads")
+        self.cache, self.slots, self.every = large(implementation), slots(0, 256), _WRITES[mix]
+        keys = keys_of_large()
+        self.batches = [keys[at : at + _BATCH] for at in range(0, len(keys) - _BATCH + 1, _BATCH)]
+
+    def track_lost_work(self, implementation: str, mix: str) -> float:
+        with ThreadPoolExecutor(2) as pool:
+            turns = [lost(2 * self._rate(pool, 1), self._rate(pool, 2)) for _turn in range(10)]
+        return round(max(0.0, median(turns)), 1)
+
+    def _rate(self, pool: ThreadPoolExecutor, threads: int) -> float:
+        """Operations a second, of all threads together."""
+        return sum(pool.map(self._work, range(threads)))
+
+    def _work(self, first: int) -> float:
+        writes = iter([as_array(row) for row in rows(next(self.fresh), 64, 256)])
+        began, done = perf_counter(), 0
+        while (passed := perf_counter() - began) < WATCHED:
+            if self.every and done % self.every == self.every - 1 and (key := next(writes, None)) is not None:
+                self.cache.insert(key, self.slots)
+                self.cache.evict(256)
+            else:
+                self.cache.match_prefix_many(self.batches[(first * 7 + done) % len(self.batches)], threads=1)
+            done += 1
+        return done / passed
+
+
+def lost(whole: float, kept: float) -> float:
+    """Percent of ``whole`` that are missing from ``kept``; both are so many a second."""
+    return 100 * (1 - kept / whole)
 
 
 class _counting:

@@ -4,62 +4,61 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
-from datetime import datetime, timezone
 from html import escape
 from pathlib import Path
-from typing import Any
 
-from asv_benchmarks.site.parts import Part, read_json
+from asv_benchmarks.site.parts import Part, links, machine_text, read_json
+from profiles import rows
+from profiles.report import CannotReport, report, table
+from profiles.words import sentences
 
 EMPTY = Part("gil", "Who holds the GIL", "make profile")
 
 
 def gil_part(made: Path, site: Path) -> Part:
-    path = made / "profiles" / "summary.json"
-    summary = read_json(path, EMPTY.command)
+    recorded = made / "profiles"
+    summary = read_json(recorded / "summary.json", EMPTY.command)
     if summary is None:
         return EMPTY
-    load, measured = summary["load"], summary["implementations"]
-    rows, pictures = [], []
-    for name, one in measured.items():
-        rows.append(_row(name, one))
-        picture = made / "profiles" / f"{name}.svg"
+    numbers = [run["matchers"] for run in summary["runs"]]
+    pictures = []
+    (site / "profiles").mkdir(parents=True, exist_ok=True)
+    for name, runs in rows.by_implementation(summary).items():
+        picture = recorded / f"{runs[0]['recordings']['gil']['name']}.svg"
         if picture.is_file():
-            (site / "profiles").mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(picture, site / "profiles" / picture.name)
+            shutil.copyfile(picture, site / "profiles" / f"{name}.svg")
             pictures.append(_picture(name))
-    body = (
-        f"<p>{load['matchers']} threads match in batches of {load['batch']}, one inserts and evicts, and one stands "
-        "for the engine's own Python code. The less the cache holds the GIL, the more of its speed that one keeps. "
-        "py-spy says who holds it; what gets done was counted while nobody looked on.</p>"
-        '<div class="wide"><table class="plain gil"><thead>'
-        '<tr><td></td><th scope="colgroup" colspan="2">sampled by py-spy</th>'
-        '<th scope="colgroup" colspan="3">not profiled</th></tr>'
-        '<tr><td></td><th scope="col">GIL held by the cache</th><th scope="col">by the engine</th>'
-        '<th scope="col">the engine keeps</th><th scope="col">matches/s</th>'
-        f'<th scope="col">inserts/s</th></tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
-        f'<div class="figures">{"".join(pictures)}</div>'
+    ways = []
+    try:
+        whole = report(recorded)
+    except CannotReport:
+        pass  # without the stacks there are the figures
+    else:
+        back = '<main>\n<p><a href="../index.html" style="color: inherit">All figures</a></p>'
+        (site / "profiles" / "report.html").write_text(whole.replace("<main>", back, 1), encoding="utf-8")
+        ways.append(
+            ("profiles/report.html", "Every flame graph, the differences, the curves, and the collector's pauses")
+        )
+    said = "".join(
+        f"<li>{escape(sentence)}</li>" for sentence in sentences(summary)[: len(rows.by_implementation(summary))]
     )
-    written = datetime.fromtimestamp(path.stat().st_mtime, timezone.utc)
-    machine = summary.get("machine")
+    lines = [
+        (f"{run['implementation']}", rows.row(run))
+        for run in summary["runs"]
+        if run["matchers"] in (min(numbers), max(numbers))
+    ]
+    body = (
+        f"<p>Threads match, {summary['load']['batch']} keys a call, one inserts and evicts, and one stands for the "
+        f"engine's own Python code. py-spy says who holds the GIL; work was counted while nobody looked on.</p>"
+        f"<ul>{said}</ul>{table(rows.COLUMNS, lines, rows.GROUPS)}"
+        f'<div class="figures">{"".join(pictures)}</div>{links(ways)}'
+    )
     facts = {
-        "measured": summary.get("created", written.isoformat())[:10],
-        "commit": summary.get("commit", "")[:8],
-        "machine": f"{machine['cpu']}, {machine['cores']} cores" if machine else "",
+        "measured": summary["created"][:10],
+        "commit": summary["commit"] or "",
+        "machine": machine_text(summary["machine"]),
     }
     return replace(EMPTY, body=body, made=facts)
-
-
-def _row(name: str, one: dict[str, Any]) -> str:
-    held, control = one["gil_held"], one["control"]
-    cells = (
-        f"{held['matchers'] + held['writer']:.0%}",
-        f"{held['scheduler']:.0%}",
-        f"{control['scheduler/s'] / one['scheduler_alone/s']:.0%}",
-        f"{control['matches/s']:,.0f}",
-        f"{control['inserts/s']:,.0f}",
-    )
-    return f'<tr><th scope="row">{escape(name)}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
 
 
 def _picture(name: str) -> str:

@@ -1,0 +1,198 @@
+"""Which functions of a Python program would be worth a rewrite in Rust?
+
+python -m profiles candidates [OPTIONS] -- COMMAND      runs it five times: timed, sampled three times, counted
+python -m profiles candidates [OPTIONS] --pid PID       looks at a running one; calls cannot be counted then
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+import triradix
+from profiles import ranking, sampler
+from profiles.program import Program, calls_a_second
+from profiles.ranking import Verdict
+from profiles.record import at_least_one
+from profiles.rows import time_text
+from profiles.sampler import CannotRecord
+
+SHOWN = 12
+SEEN = 0.02
+"""Functions with a smaller share of the time, running or waiting, are not listed."""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("program", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="a Python program")
+    parser.add_argument("--pid", type=int, help="of a running program, instead of a command")
+    parser.add_argument(
+        "--seconds", type=at_least_one, default=20, help="after which a run is stopped, or a look ends (default 20)"
+    )
+    parser.add_argument(
+        "--after", type=float, default=0.0, help="seconds from the start that are not sampled (default 0)"
+    )
+    parser.add_argument("--rate", type=at_least_one, default=50, help="samples a second (default 50)")
+    parser.add_argument(
+        "--better-algorithm", nargs="+", default=[], metavar="FUNCTION", help="could be solved by a better algorithm"
+    )
+    parser.add_argument(
+        "--no-better-algorithm", nargs="+", default=[], metavar="FUNCTION", help="could not: you have looked"
+    )
+    parser.add_argument("--json", type=Path, help="write everything to this file")
+
+
+def crossing() -> float:
+    """Seconds that a call into Rust takes that does next to nothing there: a list of 8 numbers in, an object back.
+
+    It is a look-up in an empty tree.
+    """
+    call, key = triradix.create("rust").match_prefix, list(range(8))
+    turns = range(20_000)
+
+    def called() -> float:
+        began = time.perf_counter()
+        for _ in turns:
+            call(key)
+        return time.perf_counter() - began
+
+    def empty() -> float:
+        began = time.perf_counter()
+        for _ in turns:
+            pass
+        return time.perf_counter() - began
+
+    return max(1e-9, (min(called() for _ in range(9)) - min(empty() for _ in range(9))) / len(turns))
+
+
+def look(options: argparse.Namespace) -> dict[str, Any]:
+    """The verdicts and what they rest on."""
+    command = options.program[1:] if options.program[:1] == ["--"] else options.program
+    if bool(command) == (options.pid is not None):
+        raise CannotRecord("name one program: `candidates -- COMMAND`, or `candidates --pid PID`")
+    sampler.find_py_spy()
+    border = crossing()
+    plain = counted = calls = processor = None
+    exact = False
+    samples = {}
+    if options.pid is not None:
+        for kind in sampler.KINDS:
+            say(f"process {options.pid}: {options.seconds} s, {kind}")
+            samples[kind] = sampler.sample(options.pid, kind, options.rate, options.seconds, by_function=True)
+    else:
+        program = Program(command, options.seconds, options.after)
+        say("timed")
+        plain = program.time()
+        for kind in sampler.KINDS:
+            say(f"sampled: {kind}")
+            samples[kind] = program.sample(kind, options.rate)
+        say("calls counted")
+        counted = program.count()
+        calls, exact = calls_a_second(plain, counted)
+        processor = plain.processor / plain.seconds
+    answers = {**dict.fromkeys(options.better_algorithm, True), **dict.fromkeys(options.no_better_algorithm, False)}
+    waiting = ranking.waiting_for_gil(samples["idle"])
+    functions = ranking.measured(samples["gil"], samples["cpu"], samples["idle"], calls, processor)
+    unknown = set(answers) - {one.name for one in functions}
+    if unknown:
+        raise CannotRecord(f"no function {sorted(unknown)[0]} was seen; the names are those of the table")
+    return {
+        "verdicts": ranking.rank(functions, border, waiting, answers),
+        "answers": answers,
+        "border": border,
+        "waiting": waiting,
+        "held": sum(samples["gil"].stacks.values()) / samples["gil"].intervals,
+        "seconds": plain.seconds if plain else None,
+        "counted_seconds": counted.seconds if counted else None,
+        "exact": exact,
+    }
+
+
+def say(what: str) -> None:
+    print(f"candidates: {what}", file=sys.stderr)
+
+
+def run(options: argparse.Namespace) -> None:
+    found = look(options)
+    verdicts: list[Verdict] = found["verdicts"]
+    listed = [one for one in verdicts if max(one.function.held, one.function.wall) >= SEEN]
+    Console().print(table(listed[:SHOWN], found))
+    for sentence in sentences(listed, found):
+        print(sentence)
+    if options.json:
+        facts = {**found, "verdicts": [{**asdict(one), "speedup": one.speedup} for one in verdicts]}
+        options.json.write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
+
+
+def table(verdicts: Sequence[Verdict], found: dict[str, Any]) -> Table:
+    caption = (
+        f"GIL held: the share of the time, with what the function calls; crossing into Rust costs "
+        f"{time_text(found['border'])} here; a bound is Amdahl's, for the whole program"
+    )
+    shown = Table(title="Would a rewrite in Rust pay?", caption=caption)
+    for column in (
+        "function",
+        "GIL held",
+        "calls/s",
+        "cost a call",
+        "often",
+        "CPU-bound",
+        "others wait",
+        "bound",
+        "verdict",
+    ):
+        shown.add_column(column, justify="left" if column in ("function", "verdict") else "right")
+    for one in verdicts:
+        function = one.function
+        file, line = function.where
+        shown.add_row(
+            escape(f"{function.name}\n{file}:{line}"),
+            f"{function.held:.0%}",
+            "not counted" if function.calls is None else calls_text(function.calls, found["exact"]),
+            "?" if function.cost is None else cost_text(function.cost, found["border"]),
+            {None: "?", True: "yes", False: "no"}[one.often],
+            "yes" if one.bound else "no",
+            "yes" if one.holds_up else "no",
+            f"{one.speedup:.2f}×",
+            ("[bold]candidate[/]: " if one.candidate else "no: ") + escape(one.why),
+        )
+    return shown
+
+
+def calls_text(calls: float, exact: bool) -> str:
+    return f"{'' if exact else 'about '}{calls:,.0f}" if calls >= 1 else "below 1"
+
+
+def cost_text(cost: float, border: float) -> str:
+    return f"{time_text(cost)}\n{cost / border:,.0f} crossings"
+
+
+def sentences(listed: Sequence[Verdict], found: dict[str, Any]) -> list[str]:
+    chosen = [one for one in listed if one.candidate]
+    if not chosen:
+        return [
+            f"No candidate: the GIL was held {found['held']:.0%} of the time, and no function both holds it for long "
+            "and costs enough a call for a rewrite in Rust to pay."
+        ]
+    said = []
+    for one in chosen[:SHOWN]:
+        name = one.function.name
+        line = f"{name}: at most {one.saving:.0%} of the time would be saved, {one.speedup:.2f} times as fast in all."
+        if one.holds_up:
+            line += f" It holds the GIL while {found['waiting']:.1f} other threads wait for it, on average."
+        if name not in found["answers"]:
+            line += (
+                " To be asked first, nobody can measure it: is there an algorithm whose cost grows more slowly with "
+                f"its input? (--better-algorithm {name}, or --no-better-algorithm {name})"
+            )
+        said.append(line)
+    return said

@@ -1,0 +1,133 @@
+"""Run by Python at the start of a program that `profiles candidates` looks at: times it, and counts its calls if asked.
+
+It stands in a folder of its own that is put before PYTHONPATH; the environment says what to do. It needs the standard
+library alone, and works with any Python from 3.8 on. Processes that the program starts are left alone.
+"""
+
+from __future__ import annotations
+
+import atexit
+import importlib
+import json
+import os
+import sys
+import threading
+import time
+from itertools import count
+from types import CodeType, FrameType
+
+_FOLDER = os.path.dirname(os.path.abspath(__file__))
+_TURNS = 20_000
+
+
+class _Counter:
+    """Calls of each code object. A count is one step of an iterator, which no other thread can interrupt."""
+
+    def __init__(self) -> None:
+        self.counts: dict[int, tuple[count[int], CodeType]] = {}
+
+    def called(self, code: CodeType) -> None:
+        try:
+            next(self.counts[id(code)][0])
+        except KeyError:
+            # The code is kept, so that its id stays its own. Two threads may both come here: one call is then lost.
+            self.counts[id(code)] = (count(2), code)
+
+    def start(self) -> None:
+        if sys.version_info >= (3, 12):
+            monitoring, called = sys.monitoring, self.called
+            monitoring.use_tool_id(monitoring.PROFILER_ID, "triradix")
+            monitoring.register_callback(
+                monitoring.PROFILER_ID, monitoring.events.PY_START, lambda code, _offset: called(code)
+            )
+            monitoring.set_events(monitoring.PROFILER_ID, monitoring.events.PY_START)
+        else:
+            called = self.called
+
+            def profile(frame: FrameType, event: str, _argument: object) -> None:
+                if event == "call":
+                    called(frame.f_code)
+
+            threading.setprofile(profile)
+            sys.setprofile(profile)
+
+    def stop(self) -> None:
+        if sys.version_info >= (3, 12):
+            sys.monitoring.set_events(sys.monitoring.PROFILER_ID, 0)
+            sys.monitoring.free_tool_id(sys.monitoring.PROFILER_ID)
+        else:
+            threading.setprofile(None)
+            sys.setprofile(None)
+
+    def found(self) -> list[tuple[str, int, str, int]]:
+        return [
+            (code.co_filename, code.co_firstlineno, code.co_name, next(counted) - 1)
+            for counted, code in list(self.counts.values())
+        ]
+
+
+def _overhead() -> float:
+    """Seconds that counting adds to a call, measured on an empty function."""
+
+    def empty() -> None:
+        pass
+
+    def turns() -> float:
+        began = time.perf_counter()
+        for _ in range(_TURNS):
+            empty()
+        return (time.perf_counter() - began) / _TURNS
+
+    plain = min(turns() for _ in range(3))
+    counter = _Counter()
+    counter.start()
+    counted = min(turns() for _ in range(3))
+    counter.stop()
+    return counted - plain
+
+
+def _begin(result: str, counts: bool) -> None:
+    counter = _Counter()
+    folder = os.getcwd()
+    began = time.perf_counter()
+
+    def end() -> None:
+        passed, processor = time.perf_counter() - began, time.process_time()
+        if counts:
+            counter.stop()
+        calls = [(os.path.join(folder, file), *rest) for file, *rest in counter.found()]
+        facts = {"seconds": passed, "processor": processor, "calls": calls}
+        facts["overhead"] = _overhead() if counts else 0.0
+        with open(result + ".partial", "w") as file:
+            json.dump(facts, file)
+        os.replace(result + ".partial", result)
+
+    atexit.register(end)
+    with open(result + ".pid", "w") as file:
+        file.write(f"{os.getpid()}\n")
+    if counts:
+        counter.start()
+
+
+def _others() -> None:
+    """Run the sitecustomize that this one stands before, if there is one."""
+    sys.path[:] = [path for path in sys.path if os.path.abspath(path) != _FOLDER]
+    mine = sys.modules.pop("sitecustomize")
+    try:
+        importlib.import_module("sitecustomize")
+    except ImportError as error:
+        if error.name != "sitecustomize":
+            raise
+        sys.modules["sitecustomize"] = mine
+
+
+_result = os.environ.pop("TRIRADIX_PROFILE_RESULT", None)
+_counts = os.environ.pop("TRIRADIX_PROFILE_COUNTS", "") == "1"
+_path = os.environ.pop("TRIRADIX_PROFILE_PYTHONPATH", None)
+if _result:
+    if _path:
+        os.environ["PYTHONPATH"] = _path
+    else:
+        os.environ.pop("PYTHONPATH", None)
+    _others()
+    _begin(_result, _counts)

@@ -1,0 +1,46 @@
+"""A program to look for candidates in: the built-in workload through one cache, of ours or of a peer.
+
+    python profiles/replayed.py SYSTEM [REQUESTS]
+
+SYSTEM is a name of triradix.compare.systems. The peers need their own Python, ``.peers/venv/bin/python``: `make peers`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+# Last, so that only what the environment lacks is found there: `triradix` itself, in that of the peers.
+sys.path.append(str(ROOT / "src"))
+
+import numpy as np  # noqa: E402
+
+from triradix.compare.systems import SYSTEMS  # noqa: E402
+from triradix.replay.requests import text_tokens  # noqa: E402
+from triradix.replay.workloads import make_workload  # noqa: E402
+
+CAPACITY = 400_000
+"""Tokens; what is above goes after each request."""
+
+
+def main(name: str, requests: int) -> None:
+    adapter = next(system for system in SYSTEMS if system.name == name).load()
+    adapter.prepare()
+    cache = adapter()
+    held = 0
+    for number, request in enumerate(make_workload("mixed", requests, seed=0).requests):
+        tokens = text_tokens(request.prompt).astype(np.int64)
+        key = cache.key(tokens)
+        values = cache.values(np.arange(number * len(tokens), (number + 1) * len(tokens)))
+        cache.match(key)
+        held += len(tokens) - cache.insert(key, values)
+        if held > CAPACITY:
+            held -= cache.evict(held - CAPACITY)
+            cache.forget_freed()
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("SGLANG_FOLDER", str(ROOT / ".peers" / "sgl"))
+    main(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 4_000)

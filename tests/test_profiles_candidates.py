@@ -1,0 +1,253 @@
+"""Which functions would Rust pay for? Programs whose right answer is known, and the rules one by one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from profile_samples import GIL_WAIT
+
+from profiles import candidates, ranking, sampler
+from profiles.__main__ import main, parser
+from profiles.program import Program, Run, calls_a_second
+from profiles.ranking import Verdict
+
+PLANTED = Path(__file__).parent / "planted"
+BORDER = 50e-9
+
+
+def look(program: str, *options: str) -> dict[str, Any]:
+    command = ["candidates", "--rate", "100", "--seconds", "10", *options, "--", sys.executable]
+    return candidates.look(parser().parse_args([*command, str(PLANTED / program)]))
+
+
+def named(found: dict[str, Any]) -> dict[str, Verdict]:
+    return {one.function.name: one for one in found["verdicts"]}
+
+
+def chosen(found: dict[str, Any]) -> list[str]:
+    return [one.function.name for one in found["verdicts"] if one.candidate]
+
+
+def test_a_hot_loop_is_the_candidate(can_sample: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["candidates", "--rate", "100", "--json", str(tmp_path / "found.json"), "--", sys.executable]
+    assert main([*command, str(PLANTED / "hot_loop.py")]) == 0
+    said = capsys.readouterr().out
+    assert "score: at most" in said and "To be asked first" in said and "(--better-algorithm score" in said
+    verdicts = json.loads((tmp_path / "found.json").read_text())["verdicts"]
+    assert [one["function"]["name"] for one in verdicts if one["candidate"]] == ["score"]
+    score = verdicts[0]
+    assert score["function"]["held"] > 0.6
+    assert score["function"]["calls"] > 1000
+    assert score["function"]["cost"] > 20e-6
+    assert score["often"] and score["bound"] and score["dear"] and not score["holds_up"]
+    assert score["speedup"] > 2
+
+
+def test_a_function_that_costs_less_than_the_border_is_none(can_sample: None) -> None:
+    found = look("cheap_calls.py")
+    add = named(found)["add"]
+    assert add.function.calls is not None and add.function.calls > 50_000
+    assert add.often and add.dear is False and not add.candidate
+    assert "less than 5 crossings" in add.why or "little to save" in add.why
+    assert chosen(found) == []
+
+
+def test_a_wait_for_something_outside_is_none(can_sample: None) -> None:
+    found = look("io_wait.py")
+    fetch = named(found)["fetch"]
+    assert not fetch.bound and "waits" in fetch.why
+    assert chosen(found) == []
+    assert candidates.sentences(found["verdicts"], found)[0].startswith("No candidate: ")
+
+
+def test_a_better_algorithm_is_asked_for_and_not_guessed(can_sample: None) -> None:
+    found = look("quadratic.py")
+    assert chosen(found) == ["unique"], found["verdicts"][:3]
+    (said,) = candidates.sentences(found["verdicts"], found)
+    assert "is there an algorithm whose cost grows more slowly" in said
+    answered = {**found, "verdicts": again(found, {"unique": True}), "answers": {"unique": True}}
+    assert chosen(answered) == []
+    assert named(answered)["unique"].why == "a better algorithm comes first"
+    denied = {**found, "verdicts": again(found, {"unique": False}), "answers": {"unique": False}}
+    assert chosen(denied) == ["unique"]
+    assert "grows" not in candidates.sentences(denied["verdicts"], denied)[0]
+
+
+def again(found: dict[str, Any], answers: dict[str, bool]) -> list[Verdict]:
+    functions = [one.function for one in found["verdicts"]]
+    return ranking.rank(functions, found["border"], found["waiting"], answers)
+
+
+def test_a_convoy_behind_the_gil_is_seen(can_sample: None) -> None:
+    found = look("convoy.py")
+    assert chosen(found) == ["crunch"]
+    crunch = named(found)["crunch"]
+    assert crunch.holds_up and crunch.bound  # its waits are for the GIL, and no other
+    assert found["waiting"] > 0.5
+    assert "holds the GIL while" in candidates.sentences(found["verdicts"], found)[0]
+    assert not named(found)["tick"].candidate
+
+
+def test_what_is_compiled_already_is_none(can_sample: None) -> None:
+    found = look("compiled_already.py")
+    assert chosen(found) == []
+    assert found["held"] < 0.5
+
+
+def test_a_running_program_is_judged_by_its_shares(can_sample: None, tmp_path: Path) -> None:
+    endless = tmp_path / "endless.py"
+    endless.write_text((PLANTED / "hot_loop.py").read_text().replace("range(3_000):", "iter(int, 1):"))
+    with subprocess.Popen([sys.executable, endless]) as process:
+        try:
+            options = parser().parse_args(["candidates", "--pid", str(process.pid), "--seconds", "1"])
+            found = candidates.look(options)
+        finally:
+            process.kill()
+    assert chosen(found) == ["score"]
+    score = named(found)["score"]
+    assert score.often is score.dear is score.function.calls is None
+    assert "was not counted" in score.why
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ([], "name one program"),
+        (["--pid", "1", "--", "python", "x.py"], "name one program"),
+        (["--", "/nowhere/python"], "/nowhere/python cannot be started: No such file or directory"),
+        (["--", "/bin/true"], "/bin/true starts no Python that runs its sitecustomize"),
+        (["--", sys.executable, "-c", "raise SystemExit(3)"], "ended with exit status 3"),
+    ],
+)
+def test_what_cannot_be_looked_at_is_one_sentence(
+    options: list[str], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["candidates", *options]) == 1
+    said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("profiles: ")]
+    assert len(said) == 1 and reason in said[0]
+
+
+def test_calls_are_counted_exactly_in_every_thread(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import threading\n"
+        "def called(): pass\n"
+        "def work():\n"
+        "    for _ in range(1000): called()\n"
+        "threads = [threading.Thread(target=work) for _ in range(2)]\n"
+        "for one in threads: one.start()\n"
+        "for one in threads: one.join()\n"
+        "work()\n"
+    )
+    run = Program([sys.executable, str(program)], 20, 0.0).count()
+    assert run.ended and run.overhead > 0
+    counted = {line: count for (file, line), count in run.calls.items() if file.endswith("program.py")}
+    assert (counted[2], counted[3]) == (3000, 3)
+
+
+def test_a_program_keeps_its_own_sitecustomize_and_its_environment(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import builtins\nbuiltins.customized = True\n")
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import os, pathlib\n"
+        "facts = [customized, os.environ.get('PYTHONPATH'), [name for name in os.environ if 'TRIRADIX_P' in name]]\n"
+        f"pathlib.Path({str(tmp_path / 'facts')!r}).write_text(repr(facts))\n"
+    )
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("PYTHONPATH", str(tmp_path))
+        Program([sys.executable, str(program)], 20, 0.0).time()
+    assert (tmp_path / "facts").read_text() == repr([True, str(tmp_path), []])
+
+
+def test_a_program_that_does_not_end_is_stopped() -> None:
+    run = Program([sys.executable, "-c", "while True: pass"], 1, 0.0).time()
+    assert not run.ended and 0.5 < run.seconds < 15
+
+
+def test_calls_a_second_are_those_of_the_plain_run() -> None:
+    function = ("a.py", 1)
+    plain = Run(2.0, 2.0, True, {}, 0.0)
+    counted = Run(10.0, 10.0, True, {function: 1000}, 1e-3)
+    assert calls_a_second(plain, counted) == ({function: 500.0}, True)
+    # By the clock: both runs take as long, and the counting took a half of the second one.
+    by_clock = Run(2.0, 2.0, True, {function: 1000}, 1e-3)
+    assert calls_a_second(plain, by_clock) == ({function: 1000.0}, False)
+    assert calls_a_second(plain, Run(2.0, 2.0, True, {function: 10}, 1e-3))[1]
+    assert calls_a_second(Run(2.0, 2.0, False, {}, 0.0), counted)[1] is False
+
+
+def test_crossing_into_rust_is_measured() -> None:
+    assert 5e-9 < candidates.crossing() < 5e-6
+
+
+def function(**changes: Any) -> ranking.Measured:
+    usual = {"name": "f", "where": ("a.py", 1), "held": 0.5, "own": 0.4, "busy": 1.0, "wall": 0.5}
+    return ranking.Measured(**{**usual, "calls": 5000.0, "cost": 1e-4, **changes})
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({}, ""),
+        ({"held": 0.04}, "little to save"),
+        ({"busy": 0.7}, "it waits 30% of its time"),
+        ({"calls": 900.0, "own": 0.1}, "called rarely"),
+        ({"calls": 900.0, "own": 0.4}, ""),  # a loop of its own
+        ({"calls": 900.0, "own": 0.3}, "called rarely"),  # a loop over others
+        ({"cost": 200e-9, "calls": 2.5e6}, "less than 5 crossings"),
+        ({"cost": 500e-9, "calls": 9.9e6}, "crossing would take back"),
+        ({"calls": None, "cost": None}, ""),
+        ({"calls": None, "cost": None, "own": 0.01}, "look at what it calls"),
+    ],
+)
+def test_each_question_decides(changes: dict[str, Any], why: str) -> None:
+    (verdict,) = ranking.rank([function(**changes)], BORDER, 0.0, {})
+    assert verdict.candidate is (not why)
+    assert why in verdict.why
+
+
+def test_the_bound_is_amdahls_less_the_crossings() -> None:
+    (verdict,) = ranking.rank([function(calls=1e6, cost=5e-7)], BORDER, 0.0, {})
+    assert verdict.saving == pytest.approx(0.45)
+    assert verdict.speedup == pytest.approx(1 / 0.55)
+
+
+def test_candidates_come_first_and_the_dearest_of_them_before() -> None:
+    functions = [
+        function(name=name, held=held, busy=busy)
+        for name, held, busy in (("small", 0.2, 1.0), ("waits", 0.9, 0.1), ("large", 0.6, 1.0))
+    ]
+    assert [one.function.name for one in ranking.rank(functions, BORDER, 0.0, {})] == ["large", "small", "waits"]
+
+
+def test_shares_come_from_the_samples_and_a_recursion_counts_once() -> None:
+    module, f, g = "<module> (p.py:1)", "f (p.py:3)", "g (p.py:9)"
+    frozen = "_load (<frozen importlib._bootstrap>:5)"
+
+    def samples(kind: str, **stacks: Any) -> sampler.Samples:
+        return sampler.Samples(kind, (), 100, 0, Counter(stacks["stacks"]), {})
+
+    gil = samples("gil", stacks={(module, f, f): 30, (module, f, g): 20, (frozen, module): 10})
+    cpu = samples("cpu", stacks={(module, f, f): 40, (module, f, g): 20})
+    idle = samples(
+        "idle",
+        stacks={
+            (module, f, f): 40,
+            (module, f, g): 20,
+            (module, f, *GIL_WAIT): 20,
+            (module, f, "poll (libc.so.6)"): 20,
+        },
+    )
+    found = {one.name: one for one in ranking.measured(gil, cpu, idle, {("p.py", 3): 6000.0}, 0.6)}
+    assert set(found) == {"<module>", "f", "g"}
+    f_found = found["f"]
+    assert (f_found.held, f_found.own, f_found.busy, f_found.wall) == (0.5, 0.3, 0.8, 1.0)
+    assert f_found.cost == pytest.approx(1e-4)
+    assert found["g"].calls == 0 and found["g"].cost is None
+    assert ranking.waiting_for_gil(idle) == 0.2
