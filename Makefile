@@ -25,7 +25,7 @@ CYTHON_SOURCES := setup.py pyproject.toml $(wildcard src/triradix/compare/*.pyx 
 RUST_SOURCES := $(wildcard rust_impl/Cargo.toml rust_impl/Cargo.lock rust_impl/pyproject.toml rust_impl/*.pyi) \
 	$(shell find rust_impl/src rust_impl/build.rs -type f 2>/dev/null)
 
-.PHONY: help setup build replay compare peers test test-thorough test-peers cargo-test mutants lint lint-python \
+.PHONY: help setup build replay compare peers sglang test test-sglang test-thorough test-peers cargo-test mutants lint lint-python \
 	lint-cython lint-rust types format hooks bench bench-full bench-history bench-compare bench-keep bench-publish profile \
 	profiling candidates site site-pictures browser-test ablations clean FORCE
 
@@ -75,6 +75,12 @@ compare: build ## Measure beside SGLang and Dynamo (their 6 GB go into .peers); 
 
 peers: build ## Only install SGLang and Dynamo into .peers (`make compare` does that too)
 	$(BIN)/python -m triradix.compare.peers
+
+sglang: build ## Only install SGLang's engine, for a CPU, into .sglang (6 GB); `make test-sglang` does that too
+	$(BIN)/python -m triradix.serving.environment .sglang
+
+test-sglang: sglang ## Pass the tests of the plugin, with the real engine; ARGS="-m 'not long'" takes some minutes
+	PYTHONPATH=src/triradix/serving/stubs .sglang/bin/python -m pytest -c tests/sglang/pytest.ini tests/sglang $(ARGS)
 
 test: build ## Pass the tests of all three implementations; ARGS are passed to pytest
 	$(BIN)/python -m pytest -n auto $(ARGS)
@@ -184,7 +190,7 @@ browser-test: build ## Pass the tests of the pages in a headless Chromium
 	chromium=$$(.ci/chromium) && CHROMIUM="$$chromium" $(BIN)/python -m pytest -m browser tests/test_site_browser.py \
 		tests/test_profiles_browser.py $(ARGS)
 
-clean: ## Remove everything that was made, .venv too (but not .peers, which took long to download)
+clean: ## Remove everything that was made, .venv too (but not .peers and .sglang, which took long to download)
 	rm -rf $(VENV) $(PROFILING) build dist out .asv .hypothesis .mypy_cache .pytest_cache .ruff_cache *.egg-info
 	rm -f cython_impl/*.c cython_impl/*.so src/triradix/compare/*.c src/triradix/compare/*.so
 	rm -rf rust_impl/target

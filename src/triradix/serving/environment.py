@@ -1,0 +1,115 @@
+"""The environment of SGLang's engine on a CPU: found, or made. Several GB, and none of it in the project's own.
+
+It sees the triradix of the Python that made it, so an edit needs no new install.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+DEFAULT = Path(".sglang")
+REQUIREMENTS = Path(__file__).with_name("requirements.txt")
+STUBS = Path(__file__).with_name("stubs")
+_TORCH = "torch==2.13.0"
+_BYTES = 9 * 10**9
+
+
+class EnvironmentMissing(RuntimeError):
+    """There is no engine to run; the message says why."""
+
+
+def find(folder: Path) -> Path | None:
+    """The engine's Python in ``folder``, if it is whole."""
+    python = folder.absolute() / "bin/python"
+    return python if python.exists() and (folder / "complete").exists() else None
+
+
+def make(folder: Path) -> Path:
+    """Install the engine into ``folder``, and return its Python. EnvironmentMissing if that cannot be done."""
+    if sys.platform != "linux" or sys.version_info < (3, 11):
+        raise EnvironmentMissing(
+            "SGLang's engine runs on Linux with Python 3.11 or newer, not on "
+            f"{sys.platform} with {sys.version.split()[0]}"
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise EnvironmentMissing(f"{error.filename} cannot be made: {error.strerror}") from error
+    free = shutil.disk_usage(folder).free
+    if free < _BYTES:
+        raise EnvironmentMissing(f"{folder} has {free / 1e9:.1f} GB free, and SGLang takes about {_BYTES / 1e9:.0f}")
+    print(
+        f"Installing SGLang's engine into {folder}: 2.5 GB to download, 6 GB of disk, some minutes.",
+        file=sys.stderr,
+        flush=True,
+    )
+    python = folder.absolute() / "bin/python"
+    pip = [
+        str(python),
+        "-m",
+        "pip",
+        "--disable-pip-version-check",
+        "--no-input",
+        "--quiet",
+        "install",
+        "--no-cache-dir",
+    ]
+    _do("a Python environment cannot be made", [sys.executable, "-m", "venv", "--clear", str(folder)])
+    _do(f"{_TORCH} cannot be installed", [*pip, _TORCH])
+    # Without their dependencies: SGLang's own include what only a GPU can use. The list is all that a CPU needs.
+    _do("SGLang cannot be installed", [*pip, "--no-deps", "--requirement", str(REQUIREMENTS)])
+    here = sysconfig.get_path("purelib")
+    there = subprocess.check_output(
+        [str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], text=True
+    ).strip()
+    # Behind the engine's own packages, which so come first; as a site folder, for editable installs.
+    Path(there, "triradix-of-this-project.pth").write_text(
+        f"import site; site.addsitedir({here!r})\n", encoding="utf-8"
+    )
+    (folder / "complete").touch()
+    return python
+
+
+def variables() -> dict[str, str]:
+    """The environment variables of a process that runs the engine."""
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, (str(STUBS), os.environ.get("PYTHONPATH")))),
+        "SGLANG_USE_CPU_ENGINE": "1",
+        "HF_HUB_OFFLINE": "1",
+        "TRANSFORMERS_OFFLINE": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+        # The scheduler and whoever asks it have a core each; more threads would only wait for one another.
+        "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
+    }
+
+
+def _do(failure: str, command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        said = [line for line in (done.stderr + done.stdout).strip().splitlines() if line.strip()]
+        reason = next(
+            (line for line in reversed(said) if line.startswith("ERROR")), said[-1] if said else "no reason given"
+        )
+        raise EnvironmentMissing(f"{failure}: {reason.removeprefix('ERROR: ')}")
+
+
+def main(arguments: list[str]) -> int:
+    """``make sglang``."""
+    folder = Path(arguments[0]) if arguments else DEFAULT
+    try:
+        python = find(folder) or make(folder)
+    except EnvironmentMissing as error:
+        print(f"no SGLang engine: {error}", file=sys.stderr)
+        return 1
+    print(f"SGLang's engine is in {python.parent.parent}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
