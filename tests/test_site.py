@@ -370,18 +370,22 @@ def test_a_folder_with_something_else_is_let_be(capsys: pytest.CaptureFixture[st
 
 def test_results_of_all_folders_are_gathered(tmp_path: Path) -> None:
     for folder, names, described in (
-        ("kept", ("anvil/one", "anvil/two"), {"a": 1, "b": 1, "gone": 1}),
-        ("here", ("anvil/two", "forge/one"), {"b": 2, "version": 2}),
+        ("kept", ("anvil/one", "anvil/two"), {"a": {"params": [["1", "2"]]}, "b": {"params": []}, "gone": {}}),
+        ("here", ("anvil/two", "forge/one"), {"b": {"params": [], "code": "new"}, "version": 2}),
     ):
         for name in names:
             (tmp_path / folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / folder / f"{name}.json").write_text(json.dumps({"from": folder, "results": {"a": [], "b": []}}))
+            rows = {"a": [[1.0, None], [["1", "2"]]], "b": [[2.0], []]}
+            document = {"from": folder, "result_columns": ["result", "params"], "results": rows}
+            (tmp_path / folder / f"{name}.json").write_text(json.dumps(document))
         (tmp_path / folder / "benchmarks.json").write_text(json.dumps(described))
     into = tmp_path / "into"
     assert gather([tmp_path / "kept", tmp_path / "here", tmp_path / "none"], into)
     found = {path.relative_to(into).as_posix(): json.loads(path.read_text())["from"] for path in into.glob("*/*.json")}
     assert found == {"anvil/one.json": "kept", "anvil/two.json": "here", "forge/one.json": "here"}
-    assert json.loads((into / "benchmarks.json").read_text()) == {"a": 1, "b": 2, "version": 2}
+    # No size 2: asv would show an empty graph for what was never measured.
+    kept = {"a": {"params": [["1"]]}, "b": {"params": [], "code": "new"}, "version": 2}
+    assert json.loads((into / "benchmarks.json").read_text()) == kept
     assert not gather([tmp_path / "none"], into)
 
 

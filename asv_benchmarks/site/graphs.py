@@ -7,7 +7,8 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ BENCHMARKS = "benchmarks.json"
 def gather(sources: Iterable[Path], into: Path) -> bool:
     """Copy asv's results of all folders into one; of two of a name, that of the later folder. Whether there are any.
 
-    Benchmarks without a result are left out: asv would show an empty graph for each.
+    Benchmarks without a result are left out, and so are values of parameters: asv would show an empty graph for each.
     """
     shutil.rmtree(into, ignore_errors=True)
     into.mkdir(parents=True)
@@ -30,11 +31,33 @@ def gather(sources: Iterable[Path], into: Path) -> bool:
         if (source / BENCHMARKS).is_file():
             described |= _read(source / BENCHMARKS)
     results = [path for path in into.glob("*/*.json") if path.name != "machine.json"]
-    measured = {name for path in results for name in _read(path).get("results", ())}
+    measured: dict[str, set[tuple[int, str]]] = {}
+    for path in results:
+        for name, found in _measured(_read(path)):
+            measured.setdefault(name, set()).update(found)
     if described:
-        kept = {name: each for name, each in described.items() if name in measured or name == "version"}
+        kept = {
+            name: each if name == "version" else {**each, "params": _only(measured[name], each["params"])}
+            for name, each in described.items()
+            if name in measured or name == "version"
+        }
         (into / BENCHMARKS).write_text(json.dumps(kept), encoding="utf-8")
     return bool(results)
+
+
+def _measured(results: dict[str, Any]) -> Iterator[tuple[str, set[tuple[int, str]]]]:
+    """The benchmarks that have figures in a file of results; for each the values, by axis, that any of them is for."""
+    for name, row in results.get("results", {}).items():
+        columns = dict(zip(results["result_columns"], row, strict=False))
+        combinations = zip(product(*columns["params"]), columns["result"] or (), strict=False)
+        found = {
+            (axis, value) for each, figure in combinations if figure is not None for axis, value in enumerate(each)
+        }
+        yield name, found
+
+
+def _only(measured: set[tuple[int, str]], params: list[list[str]]) -> list[list[str]]:
+    return [[value for value in values if (axis, value) in measured] or values for axis, values in enumerate(params)]
 
 
 def publish(config: Path, sources: Iterable[Path], work: Path, pages: Path) -> dict[str, Any] | None:

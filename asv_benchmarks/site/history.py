@@ -134,7 +134,8 @@ def _selected(
 
 def _charts(headlines: Sequence[Headline], history: History) -> str:
     hashes = [history.hash_of(revision) for revision in history.revisions]
-    marks = tuple(sorted({round(part * (len(hashes) - 1) / 4) for part in range(5)}))
+    # Four: more hashes would run into each other.
+    marks = tuple(sorted({round(part * (len(hashes) - 1) / 3) for part in range(4)}))
     commits = Axis(0, len(hashes) - 1, False, lambda at: hashes[int(at)], marks)
     charts = []
     for one in headlines:

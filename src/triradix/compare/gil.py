@@ -15,6 +15,7 @@ from triradix.compare.adapter import Adapter
 from triradix.compare.batch import Parallel, least
 from triradix.compare.row import Scale
 
+_PASS_NS = 5_000_000
 _TURNS = 3
 _TOGETHER = 4
 """How often a long batch holds every key: so that it takes longer than a thread waits for the GIL (5 ms)."""
@@ -33,9 +34,11 @@ class PythonThreads(Parallel):
         super().setup(adapter, scale, rng)
         self.turn_ns = 10 * scale.round_ns
         self.long = self.keys * _TOGETHER
+        # As many as take one thread about PASS_NS: the shorter, the rarer another program comes in between.
         batches = [self.keys[first : first + 64] for first in range(0, len(self.keys), 64)]
-        half = len(batches) // 2
-        self.halves = [batches[:half], batches[half:]]
+        taken = min(self._pass([batches]) for _ in range(2))
+        half = max(1, round(min(1.0, _PASS_NS / taken) * len(batches) / 2))
+        self.halves = [batches[:half], batches[half : 2 * half]]
 
     def round(self) -> dict[str, float]:
         return dict(zip((row.name for row in self.rows), (self._kept(), self._speedup()), strict=True))
@@ -50,16 +53,16 @@ class PythonThreads(Parallel):
         return kept / own
 
     def _speedup(self) -> float:
+        first, second = self.halves
+        return least(lambda: self._pass([first + second])) / least(lambda: self._pass(self.halves))
+
+    def _pass(self, parts: list[list[Any]]) -> int:
+        """ns until all have been matched, each part by a thread of its own."""
         with ThreadPoolExecutor(2) as pool:
-
-            def passes(parts: list[list[Any]]) -> int:
-                """ns until all have been matched, each part by a thread of its own."""
-                began = perf_counter_ns()
-                list(pool.map(lambda batches: list(map(self.match, batches)), parts))
-                return perf_counter_ns() - began
-
-            first, second = self.halves
-            return least(lambda: passes([first + second])) / least(lambda: passes([first, second]))
+            list(pool.map(lambda _: None, parts))  # the threads are there
+            began = perf_counter_ns()
+            list(pool.map(lambda batches: list(map(self.match, batches)), parts))
+            return perf_counter_ns() - began
 
 
 class Counting:
