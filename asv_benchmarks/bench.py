@@ -77,11 +77,11 @@ def _measure(options: argparse.Namespace) -> int:
         chosen = commits(options.commits)
         command, hashes = ["run", "HASHFILE:-"], "\n".join(chosen)
         patterns = PROFILES[options.profile]
-    if commits(["HEAD"])[0] in chosen and _git("status", "--porcelain", "--", *MEASURED):
-        print("bench: there are edits that are not committed; they are not measured", file=sys.stderr)
     for regex in options.bench or regexes(patterns):
         command += ["--bench", regex]
     with alone(ROOT / ".asv" / "bench.lock") as lock:
+        if commits(["HEAD"])[0] in chosen and _git("status", "--porcelain", "--", *MEASURED):
+            print("bench: there are edits that are not committed; they are not measured", file=sys.stderr)
         command += ["--interleave-rounds", "--show-stderr", "--machine", describe_machine(options.machine)]
         return asv(command, hashes, lock)
 
