@@ -25,9 +25,9 @@ CYTHON_SOURCES := setup.py pyproject.toml $(wildcard src/triradix/compare/*.pyx 
 RUST_SOURCES := $(wildcard rust_impl/Cargo.toml rust_impl/Cargo.lock rust_impl/pyproject.toml rust_impl/*.pyi) \
 	$(shell find rust_impl/src rust_impl/build.rs -type f 2>/dev/null)
 
-.PHONY: help setup build replay compare peers sglang test test-sglang test-thorough test-peers cargo-test mutants lint lint-python \
-	lint-cython lint-rust types format hooks bench bench-full bench-history bench-compare bench-keep bench-publish profile \
-	profiling candidates site site-pictures browser-test ablations clean FORCE
+.PHONY: help setup build replay compare peers sglang test test-sglang test-thorough test-peers cargo-test valgrind miri \
+	mutants lint lint-python lint-cython lint-rust types format hooks bench bench-full bench-history bench-compare bench-keep \
+	bench-publish profile profiling candidates sizes site site-pictures browser-test ablations clean FORCE
 
 help: ## Say what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | while IFS='	' read -r name what; do \
@@ -94,6 +94,20 @@ test-peers: build ## Pass the tests of what drives SGLang and Dynamo, which `mak
 cargo-test: $(STAMPS)/venv ## The Rust crate's own tests, without Python, and those of its benchmarks
 	cd rust_impl && cargo test --locked
 	cd rust_impl && cargo test --locked --benches
+
+# A processor that valgrind plays has no AVX-512, and one that Miri plays has no AVX2: each runs other loops.
+CORE_TESTS := --locked --lib core::
+MEMCHECK := valgrind --quiet --error-exitcode=1 --leak-check=full --errors-for-leak-kinds=definite
+
+valgrind: $(STAMPS)/venv ## Pass the tests of the Rust core under valgrind; CASES=N random ones of each kind
+	@valgrind --version >/dev/null || { echo "triradix: valgrind is needed (Debian, Ubuntu: the package valgrind)." >&2; exit 1; }
+	cd rust_impl && PROPTEST_CASES=$(or $(CASES),40) \
+		cargo test --config "target.'cfg(unix)'.runner = '$(MEMCHECK)'" $(CORE_TESTS)
+
+miri: $(STAMPS)/venv ## The same under Miri, which a nightly Rust has
+	@cargo +nightly miri --version >/dev/null 2>&1 || { echo "triradix: Miri is needed, and the nightly toolchain here has \
+	none; install it with 'rustup toolchain install nightly --component miri'." >&2; exit 1; }
+	cd rust_impl && PROPTEST_CASES=$(or $(CASES),4) MIRIFLAGS="-Zmiri-disable-isolation" cargo +nightly miri test $(CORE_TESTS)
 
 # Only what this run has measured stands in the table.
 ABLATIONS := $(CURDIR)/rust_impl/target/ablations

@@ -1,17 +1,24 @@
 //! Arrays of int64, made in NumPy's own way: the `numpy` crate panics where there is no memory for one.
+//!
+//! Obligations of `unsafe`:
+//!
+//! O1. A function of NumPy's or Python's C interface is called attached (`py` shows it), with live objects of the types
+//!     that it asks for. References that it takes over are given away.
+//! O2. The object is new, and nobody else knows of it: so this is the only way to its memory, aligned for so many int64.
 
+use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::{null, null_mut};
 
-use numpy::npyffi::{
-    NPY_ARRAY_ALIGNED, NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_WRITEABLE, NpyTypes, PY_ARRAY_API, get_type_object, npy_intp,
-};
-use numpy::{Element, PyArray1, PyArrayDescrMethods, PyUntypedArrayMethods};
+use numpy::npyffi::{NPY_ARRAY_ALIGNED, NPY_ARRAY_C_CONTIGUOUS, NpyTypes, PY_ARRAY_API, get_type_object, npy_intp};
+use numpy::{Element, PyArray1, PyArrayDescrMethods, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 use super::errors::no_memory;
-use crate::core::NoMemory;
+use super::objects::owned;
+use crate::core::{NoMemory, copy};
 
 pub type Slots = PyArray1<i64>;
 
@@ -21,9 +28,9 @@ pub fn filled<'py>(
     count: usize,
     fill: impl FnOnce(&mut [MaybeUninit<i64>]) -> PyResult<()>,
 ) -> PyResult<Bound<'py, Slots>> {
-    let array = new_array(py, count, None)?;
-    // SAFETY: the array is new, so this is the only way to its elements.
-    fill(unsafe { std::slice::from_raw_parts_mut((*array.as_array_ptr()).data.cast(), count) })?;
+    let array = new_array(py, count, null_mut(), 0)?;
+    // SAFETY: O2.
+    fill(unsafe { std::slice::from_raw_parts_mut(array.data().cast(), count) })?;
     Ok(array)
 }
 
@@ -34,55 +41,33 @@ pub fn read_only<'py>(
     count: usize,
     fill: impl FnOnce(&mut [MaybeUninit<i64>]) -> PyResult<()>,
 ) -> PyResult<Py<Slots>> {
-    let bytes = count.checked_mul(size_of::<i64>()).and_then(|bytes| isize::try_from(bytes).ok());
-    // SAFETY: new bytes, or null with an error set; nobody has seen them yet, so they may be written. Their memory is
-    // aligned as every object's is, behind a header of whole words.
-    unsafe {
-        let size = bytes.ok_or_else(|| no_memory(NoMemory))?;
-        let bytes = Bound::from_owned_ptr_or_err(py, ffi::PyBytes_FromStringAndSize(null(), size))?;
-        let memory = ffi::PyBytes_AS_STRING(bytes.as_ptr()).cast_mut();
-        fill(std::slice::from_raw_parts_mut(memory.cast(), count))?;
-        Ok(new_array(py, count, Some((bytes, memory.cast())))?.unbind())
-    }
+    let size = count.checked_mul(size_of::<i64>()).and_then(|bytes| isize::try_from(bytes).ok());
+    let size = size.ok_or_else(|| no_memory(NoMemory))?;
+    // SAFETY: O1.
+    let made = unsafe { ffi::PyBytes_FromStringAndSize(null(), size) };
+    // SAFETY: O1: new bytes, or null with an error set.
+    let bytes: Bound<'py, PyBytes> = unsafe { owned(py, made) }?;
+    // SAFETY: O1.
+    let memory = unsafe { ffi::PyBytes_AsString(bytes.as_ptr()) };
+    // SAFETY: O2; the memory of bytes is aligned as every object's is, behind a header of whole words.
+    fill(unsafe { std::slice::from_raw_parts_mut(memory.cast(), count) })?;
+    let array = new_array(py, count, memory.cast(), NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED)?;
+    // SAFETY: O1: the array takes over the reference, also when that fails.
+    let set = unsafe { PY_ARRAY_API.PyArray_SetBaseObject(py, array.as_array_ptr(), bytes.into_ptr()) };
+    if set == 0 { Ok(array.unbind()) } else { Err(PyErr::fetch(py)) }
 }
 
-/// An array with memory of its own, or one that shows the memory of an object and cannot be written.
-fn new_array<'py>(
-    py: Python<'py>,
-    count: usize,
-    shown: Option<(Bound<'py, PyAny>, *mut std::ffi::c_void)>,
-) -> PyResult<Bound<'py, Slots>> {
+/// An array of that memory, which must outlive it; null: of memory of its own.
+fn new_array<'py>(py: Python<'py>, count: usize, memory: *mut c_void, flags: c_int) -> PyResult<Bound<'py, Slots>> {
     let mut shape = [npy_intp::try_from(count).map_err(|_| no_memory(NoMemory))?];
     let kind = i64::get_dtype(py).into_dtype_ptr();
-    let (memory, flags) = match &shown {
-        Some((_, memory)) => (*memory, NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED),
-        None => (null_mut(), 0),
-    };
-    // SAFETY: one dimension, no strides, and a reference to the type that is given away. The result is a new int64
-    // array, or null with an error set. It takes over the reference to what owns its memory, also when it fails.
-    unsafe {
-        let class = get_type_object(py, NpyTypes::PyArray_Type);
-        let made = PY_ARRAY_API.PyArray_NewFromDescr(
-            py,
-            class,
-            kind,
-            1,
-            shape.as_mut_ptr(),
-            null_mut(),
-            memory,
-            flags,
-            null_mut(),
-        );
-        let array = Bound::from_owned_ptr_or_err(py, made)?.cast_into_unchecked::<Slots>();
-        if let Some((owner, _)) = shown {
-            if PY_ARRAY_API.PyArray_SetBaseObject(py, array.as_array_ptr(), owner.into_ptr()) != 0 {
-                return Err(PyErr::fetch(py));
-            }
-        } else {
-            debug_assert!((*array.as_array_ptr()).flags & NPY_ARRAY_WRITEABLE != 0, "made to be filled");
-        }
-        Ok(array)
-    }
+    // SAFETY: O1.
+    let class = unsafe { get_type_object(py, NpyTypes::PyArray_Type) };
+    let (shape, strides, base) = (shape.as_mut_ptr(), null_mut(), null_mut());
+    // SAFETY: O1: one dimension, no strides, and a reference to the type that is given away.
+    let made = unsafe { PY_ARRAY_API.PyArray_NewFromDescr(py, class, kind, 1, shape, strides, memory, flags, base) };
+    // SAFETY: O1: a new array of int64, or null with an error set.
+    unsafe { owned(py, made) }
 }
 
 pub fn copied<'py>(py: Python<'py>, numbers: &[i64]) -> PyResult<Bound<'py, Slots>> {
@@ -90,12 +75,4 @@ pub fn copied<'py>(py: Python<'py>, numbers: &[i64]) -> PyResult<Bound<'py, Slot
         copy(numbers, elements);
         Ok(())
     })
-}
-
-/// Both are equally long.
-pub fn copy(from: &[i64], to: &mut [MaybeUninit<i64>]) {
-    assert_eq!(from.len(), to.len());
-    for (to, &from) in to.iter_mut().zip(from) {
-        to.write(from);
-    }
 }

@@ -145,8 +145,7 @@ fn read_keys(keys: &Bound<'_, PyAny>) -> PyResult<Pin<Box<[Tokens]>>> {
         let mut form = Ok(());
         let mut taken = first;
         while form.is_ok() && taken < some.end {
-            // SAFETY: what a pinned slice holds is pinned with it.
-            let tokens = unsafe { read.as_mut().map_unchecked_mut(|keys| &mut keys[taken]) };
+            let tokens = Tokens::one_of(read.as_mut(), taken);
             form = tokens.read(&stored.get_item(taken)?);
             taken += usize::from(form.is_ok());
             read[some.start..taken].last().inspect(|tokens| tokens.key().prefetch());

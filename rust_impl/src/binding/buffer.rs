@@ -2,6 +2,18 @@
 //!
 //! Another thread may write to a buffer while it is read. So what is checked is a copy of each part of it, and what is
 //! read in place is compared and copied, never trusted: a race gives some result, not a broken tree.
+//!
+//! Obligations of `unsafe`:
+//!
+//! O1. A function of Python's C interface is called attached: a `Buffer` is made and dropped by the call that it is an
+//!     argument of.
+//! O2. The view stays in its place from `take` on, and is released once, if it was filled.
+//! O3. What the exporter filled in is so as the buffer protocol promises: `count` elements of `size` bytes, `stride`
+//!     apart or behind pointers that are, and a format, shape and strides that live as long. Whoever has a `Shape` or
+//!     `Elements` keeps the buffer, or the object whose memory it is.
+//! O4. Elements are integers, of which any bits are one. Another thread may change them: nothing follows from what one
+//!     was a moment ago.
+//! O5. A pointer by itself does nothing, in whatever thread: whoever follows it has O3.
 
 use std::ffi::{CStr, c_char};
 use std::marker::PhantomPinned;
@@ -22,7 +34,7 @@ pub struct Buffer {
     _pinned: PhantomPinned,
 }
 
-/// Where the elements of a buffer stand and how they are stored.
+/// Where the elements of a buffer stand and how they are stored. O3 holds of it.
 #[derive(Clone, Copy)]
 pub struct Shape {
     start: *const u8,
@@ -35,13 +47,31 @@ pub struct Shape {
     swapped: bool,
 }
 
-/// Elements one after the other, aligned, in the byte order of this machine.
+/// Elements one after the other, aligned, in the byte order of this machine. O3 holds of them.
 #[derive(Clone, Copy)]
 pub struct Elements {
     pub start: *const u8,
     pub count: usize,
     pub size: usize,
     pub signed: bool,
+}
+
+// SAFETY: O5.
+unsafe impl Send for Elements {}
+// SAFETY: O5.
+unsafe impl Sync for Elements {}
+
+impl Elements {
+    /// As `S`, which is as large as they are.
+    ///
+    /// # Safety
+    /// O3, for as long as the slice is used, and `S` is of their size.
+    #[inline(always)]
+    pub unsafe fn slice<'a, S: Stored>(self) -> &'a [S] {
+        debug_assert!(size_of::<S>() == self.size, "elements are read at their size");
+        // SAFETY: O3, of the caller; O4.
+        unsafe { std::slice::from_raw_parts(self.start.cast::<S>(), self.count) }
+    }
 }
 
 impl Buffer {
@@ -52,10 +82,10 @@ impl Buffer {
     /// Takes the buffer of `source`. Once only.
     #[inline(always)]
     pub fn take(self: Pin<&mut Self>, source: &Bound<'_, PyAny>, role: &Role) -> PyResult<Shape> {
-        // SAFETY: nothing is moved out.
+        // SAFETY: O2: nothing is moved out.
         let this = unsafe { self.get_unchecked_mut() };
         assert!(!this.held, "a buffer is taken once");
-        // SAFETY: the view is fresh, and its address stays the same until it is released.
+        // SAFETY: O1, O2.
         if unsafe { ffi::PyObject_GetBuffer(source.as_ptr(), &mut this.view, ffi::PyBUF_FULL_RO) } != 0 {
             return Err(refused(source, role)?);
         }
@@ -70,7 +100,7 @@ impl Buffer {
         if view.ndim != 1 {
             return Err(PyTypeError::new_err(format!("{} must have one dimension, not {}", role.what, view.ndim)));
         }
-        // SAFETY: a format that is not null is a C string that lives as long as the buffer.
+        // SAFETY: O3: a format that is not null is a C string.
         let format = if view.format.is_null() { c"B" } else { unsafe { CStr::from_ptr(view.format as *const c_char) } };
         let (order, letter) = match format.to_bytes() {
             [letter] => (b'@', *letter),
@@ -87,18 +117,15 @@ impl Buffer {
         }
         let big = matches!(order, b'>' | b'!');
         let little = order == b'<';
-        // SAFETY: `PyBUF_FULL_RO` asks for shape and strides; where there are suboffsets, they have one entry as well.
-        let (count, stride, suboffset) = unsafe {
-            let count = if view.shape.is_null() { view.len / view.itemsize } else { *view.shape };
-            let stride = if view.strides.is_null() { view.itemsize } else { *view.strides };
-            let suboffset = if view.suboffsets.is_null() { -1 } else { *view.suboffsets };
-            (count as usize, stride, suboffset)
+        let first = |of: *const isize| {
+            // SAFETY: O3: where they are given, shape, strides and suboffsets have an entry for each dimension.
+            (!of.is_null()).then(|| unsafe { of.read() })
         };
         Ok(Shape {
             start: view.buf as *const u8,
-            count,
-            stride,
-            suboffset,
+            count: first(view.shape).unwrap_or_else(|| view.len / view.itemsize) as usize,
+            stride: first(view.strides).unwrap_or(view.itemsize),
+            suboffset: first(view.suboffsets).unwrap_or(-1),
             size,
             signed: letter.is_ascii_lowercase(),
             swapped: if cfg!(target_endian = "little") { big } else { little },
@@ -166,21 +193,19 @@ impl Shape {
     fn copy_part<S: Stored>(&self, first: usize, part: &mut [S]) {
         let (shape, base) = (self, self.start);
         if shape.suboffset < 0 && shape.stride == size_of::<S>() as isize {
-            // SAFETY: first + part.len() <= count elements of that size stand one after the other from `buf` on.
-            unsafe {
-                let from = base.add(first * size_of::<S>());
-                from.copy_to_nonoverlapping(part.as_mut_ptr().cast::<u8>(), size_of_val(part));
-            }
+            let bytes = base.wrapping_add(first * size_of::<S>()).cast::<S>();
+            // SAFETY: O3: first + part.len() <= count; O4. The copy may be of unaligned elements, so it is of bytes.
+            unsafe { bytes.cast::<u8>().copy_to_nonoverlapping(part.as_mut_ptr().cast(), size_of_val(part)) };
         } else {
             for (i, element) in part.iter_mut().enumerate() {
-                // SAFETY: as above, but the elements stand `stride` apart, or behind pointers that do. Unaligned is fine.
-                *element = unsafe {
-                    let mut at = base.offset((first + i) as isize * shape.stride);
-                    if shape.suboffset >= 0 {
-                        at = at.cast::<*const u8>().read_unaligned().offset(shape.suboffset);
-                    }
-                    at.cast::<S>().read_unaligned()
-                };
+                let mut at = base.wrapping_offset((first + i) as isize * shape.stride);
+                if shape.suboffset >= 0 {
+                    // SAFETY: O3: a pointer stands there.
+                    let pointer = unsafe { at.cast::<*const u8>().read_unaligned() };
+                    at = pointer.wrapping_offset(shape.suboffset);
+                }
+                // SAFETY: O3, O4. Unaligned is fine.
+                *element = unsafe { at.cast::<S>().read_unaligned() };
             }
         }
         if shape.swapped {
@@ -192,15 +217,14 @@ impl Shape {
 impl Drop for Buffer {
     fn drop(&mut self) {
         if self.held {
-            // SAFETY: the view was filled by `PyObject_GetBuffer` and is released once. The GIL is held: a `Buffer` is
-            // made and dropped by the call that it is an argument of.
+            // SAFETY: O1, O2.
             unsafe { ffi::PyBuffer_Release(&mut self.view) }
         }
     }
 }
 
-/// An element as it stands in a buffer.
-trait Stored: Copy + Default {
+/// An element as it stands in a buffer: an integer.
+pub trait Stored: Copy + Default {
     const SIGNED: bool;
     /// Sign-extended to 64 bits.
     fn bits(self) -> u64;

@@ -17,7 +17,7 @@ use super::nodes::{own, start_of};
 use super::objects::{dict, list, number, text};
 use super::results::{BatchMatchResult, EvictResult, InsertResult, MatchResult, path_slots};
 use super::shared::shared;
-use crate::core::{Config, Digest, Failure, Insertion, Limits, Policy, Request};
+use crate::core::{Config, Digest, Failure, Fault, Insertion, Limits, NoMemory, Policy, Request};
 
 /// A prefix cache in Rust; `triradix.PrefixCache` is its contract.
 ///
@@ -394,11 +394,17 @@ impl RadixCache {
 
     /// Walk every invariant of the tree; IntegrityError names the one that broke. O(cached).
     fn check(&self, py: Python<'_>) -> PyResult<()> {
-        let outcome = self.tree.write(py, |tree| tree.drain_touches().map(|()| tree.check()))?;
-        outcome.map_err(no_memory)?.or_else(|broken| {
-            let error = shared(py)?.integrity_error.bind(py).call1((broken,))?;
-            Err(PyErr::from_value(error))
-        })
+        let outcome = self.tree.write(py, |tree| {
+            tree.drain_touches()?;
+            tree.check()
+        })?;
+        match outcome {
+            Ok(()) => Ok(()),
+            Err(Fault::NoMemory) => Err(no_memory(NoMemory)),
+            Err(Fault::Broken(what)) => {
+                Err(PyErr::from_value(shared(py)?.integrity_error.bind(py).call1((text(py, &what)?,))?))
+            }
+        }
     }
 
     /// Write the tree for people to ``file`` (stdout): long runs shortened, no recursion.

@@ -1,10 +1,10 @@
 //! From what the tree refuses to the exceptions of the protocol.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
+use super::objects::memory_error;
 use super::shared::shared;
 use crate::core::{Failure, NoMemory};
 
@@ -20,15 +20,8 @@ pub fn broken(py: Python<'_>, Broken(what): Broken) -> PyErr {
 }
 
 pub fn no_memory(_: NoMemory) -> PyErr {
-    // Set by Python itself, which keeps a MemoryError for when there is no memory for one; PyO3 would allocate.
-    Python::attach(|py| {
-        // SAFETY: a class of exceptions and a C string; this thread is attached.
-        unsafe {
-            let text = c"not enough memory for this call; the cache is unchanged";
-            ffi::PyErr_SetString(ffi::PyExc_MemoryError, text.as_ptr());
-        }
-        PyErr::fetch(py)
-    })
+    // PyO3 would allocate for one.
+    Python::attach(|py| memory_error(py, c"not enough memory for this call; the cache is unchanged"))
 }
 
 pub fn failure(py: Python<'_>, failure: Failure) -> PyErr {

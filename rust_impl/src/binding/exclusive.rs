@@ -6,6 +6,14 @@
 //! a GIL, on free-threaded Python, everybody takes the lock.)
 //!
 //! A fault in the tree poisons it: that call and all later ones say so, and nobody hangs.
+//!
+//! Obligations of `unsafe`:
+//!
+//! O1. Who holds the GIL while nobody is counted in `detached` has the tree to itself: nobody is counted without holding
+//!     the GIL, so that stays so for as long as it is kept. `work` does not let go of it.
+//! O2. Who holds the lock, for reading or for writing, shares the tree with readers or with nobody: all others of O1 are
+//!     kept out, since whoever waits for the lock or has it without the GIL is counted, and whoever has it with the GIL
+//!     keeps that.
 
 use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,8 +38,7 @@ pub struct Exclusive {
     id: u64,
 }
 
-// SAFETY: the tree is touched under the lock, or with the GIL held while nobody is counted in `detached`; since nobody
-// is counted without holding the GIL, that stays so for as long as it is kept.
+// SAFETY: O1, O2.
 unsafe impl Sync for Exclusive {}
 
 impl Exclusive {
@@ -58,11 +65,11 @@ impl Exclusive {
     #[inline]
     pub fn read<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&Tree) -> T + Send) -> PyResult<T> {
         let outcome = if self.is_alone() {
-            // SAFETY: nobody else has the tree.
+            // SAFETY: O1.
             self.guarded(|| work(unsafe { &*self.tree.get() }))
         } else {
             match self.lock.try_read() {
-                // SAFETY: under the lock.
+                // SAFETY: O2.
                 Ok(_held) => self.guarded(|| work(unsafe { &*self.tree.get() })),
                 Err(_) => self.detach(py, |tree| tree.read(work)),
             }
@@ -73,11 +80,11 @@ impl Exclusive {
     #[inline]
     pub fn write<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut Tree) -> T + Send) -> PyResult<T> {
         let outcome = if self.is_alone() {
-            // SAFETY: nobody else has the tree.
+            // SAFETY: O1.
             self.changing(|| work(unsafe { &mut *self.tree.get() }))
         } else {
             match self.lock.try_write() {
-                // SAFETY: under the lock.
+                // SAFETY: O2.
                 Ok(_held) => self.changing(|| work(unsafe { &mut *self.tree.get() })),
                 Err(TryLockError::Poisoned(_)) => Err(poisoned()),
                 Err(TryLockError::WouldBlock) => self.detach(py, |tree| tree.write(work)),
@@ -91,7 +98,7 @@ impl Exclusive {
     #[inline]
     pub fn match_prefix(&self, py: Python<'_>, request: Request, found: &mut Handle) -> PyResult<Result<(), Failure>> {
         if self.is_alone() {
-            // SAFETY: nobody else has the tree.
+            // SAFETY: O1.
             let outcome = self.changing(|| unsafe { &mut *self.tree.get() }.match_prefix_alone(request, found));
             return outcome.map_err(|fault| broken(py, fault));
         }
@@ -134,13 +141,13 @@ pub struct Detached<'a> {
 impl Detached<'_> {
     pub fn read<T>(&self, work: impl FnOnce(&Tree) -> T) -> Result<T, Broken> {
         let _held = self.exclusive.lock.read().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: under the lock, and counted.
+        // SAFETY: O2.
         self.exclusive.guarded(|| work(unsafe { &*self.exclusive.tree.get() }))
     }
 
     pub fn write<T>(&self, work: impl FnOnce(&mut Tree) -> T) -> Result<T, Broken> {
         let _held = self.exclusive.lock.write().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: under the lock, and counted.
+        // SAFETY: O2.
         self.exclusive.changing(|| work(unsafe { &mut *self.exclusive.tree.get() }))
     }
 }

@@ -4,6 +4,10 @@
 //! holds the GIL, so only what runs detached can hold a tree's lock at that moment. It stays behind this gate: detached
 //! work is on its read side, and a fork waits for its write side, which it keeps until parent and child go on.
 //! Detached work never waits for the GIL while it is inside, so the fork may wait with the GIL held.
+//!
+//! Obligation of `unsafe`:
+//!
+//! O1. `Python::detach` runs its closure in the thread that calls it.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -45,7 +49,7 @@ impl<'a> Gate<'a> {
     pub fn detach<T: Send>(self, py: Python<'_>, work: impl FnOnce() -> T + Send) -> T {
         /// What stays in its thread, as all of `detach` does.
         struct SameThread<T>(T);
-        // SAFETY: `Python::detach` runs the closure in the thread that calls it.
+        // SAFETY: O1.
         unsafe impl<T> Send for SameThread<T> {}
         let inside = SameThread(self);
         py.detach(move || {

@@ -1,20 +1,23 @@
 //! Keys and values: lists, tuples, integer buffers and `PrefixKey`s, as tokens or slots.
 //! What is accepted, and the words of the errors, are those of `triradix.keys`.
+//!
+//! Obligations of `unsafe`:
+//!
+//! O1. Of pinned numbers only the buffer is pinned with the whole; nothing moves it, and `drop` does not either.
+//! O2. The buffer, or the memo, that elements stand in is held by the numbers whose place they are.
 
 use std::cell::RefCell;
-use std::ffi::c_int;
 use std::pin::Pin;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt, PyList, PyTuple, PyType};
 
-use super::buffer::{Buffer, Elements};
-use super::digits;
+use super::buffer::{Buffer, Elements, Stored};
+use super::digits::{Items, read_plain};
 use super::errors::no_memory;
 use super::memo::Memo;
-use super::objects::tuple_of;
+use super::objects::{int64, is_of, tuple_of};
 use super::shared::shared;
 use crate::core::{Handle, Key, are_not_negative};
 
@@ -120,22 +123,27 @@ impl<T: Number> Numbers<T> {
 
     #[inline(always)]
     fn parts(self: Pin<&mut Self>) -> (Pin<&mut Buffer>, &mut Vec<T>, &mut Place) {
-        // SAFETY: of these only the buffer is pinned with the whole; nothing moves it, and `drop` does not either.
-        unsafe {
-            let this = self.get_unchecked_mut();
-            (Pin::new_unchecked(&mut this.buffer), &mut this.copy, &mut this.place)
-        }
+        // SAFETY: O1.
+        let this = unsafe { self.get_unchecked_mut() };
+        // SAFETY: O1.
+        (unsafe { Pin::new_unchecked(&mut this.buffer) }, &mut this.copy, &mut this.place)
     }
 
     /// Elements of the buffer as `S`. Not for a copy.
-    fn elements<S>(&self, elements: Elements) -> &[S] {
-        // SAFETY: aligned elements of that size in a buffer that `self` holds. A racing writer changes what is compared
-        // or copied, which any bits may be.
-        unsafe { std::slice::from_raw_parts(elements.start.cast::<S>(), elements.count) }
+    #[inline(always)]
+    fn elements<S: Stored>(&self, elements: Elements) -> &[S] {
+        // SAFETY: O2. A racing writer changes what is compared or copied, which any bits may be.
+        unsafe { elements.slice() }
     }
 }
 
 impl Tokens {
+    /// One of many that are pinned together.
+    pub fn one_of(many: Pin<&mut [Tokens]>, index: usize) -> Pin<&mut Tokens> {
+        // SAFETY: O1.
+        unsafe { many.map_unchecked_mut(|many| &mut many[index]) }
+    }
+
     pub fn key(&self) -> Key<'_> {
         match self.place {
             Place::Copy => Key::Narrow(&self.copy),
@@ -161,7 +169,7 @@ impl Tokens {
                 }
             }
         };
-        // SAFETY: neither of the two is pinned.
+        // SAFETY: O1: neither of the two is pinned.
         let this = unsafe { self.get_unchecked_mut() };
         this.place = Place::Same(memo.get().elements());
         this.memo = Some(memo.unbind());
@@ -282,9 +290,8 @@ impl<T: Number> Numbers<T> {
 }
 
 fn has_no_sign(elements: Elements) -> bool {
-    // SAFETY: aligned elements of that size in a buffer that the caller holds.
-    let numbers = unsafe { std::slice::from_raw_parts(elements.start.cast::<i32>(), elements.count) };
-    are_not_negative(numbers)
+    // SAFETY: O2.
+    are_not_negative(unsafe { elements.slice() })
 }
 
 impl<T: Number> Drop for Numbers<T> {
@@ -304,59 +311,18 @@ fn take_scratch<T: Number>() -> Vec<T> {
 
 #[inline]
 fn is_prefix_key(source: &Bound<'_, PyAny>) -> PyResult<bool> {
-    let class = shared(source.py())?.prefix_key.as_ptr();
-    // SAFETY: both are live objects, and the class is one.
-    Ok(unsafe { ffi::PyObject_TypeCheck(source.as_ptr(), class.cast()) } != 0)
+    Ok(is_of(source, shared(source.py())?.prefix_key.bind(source.py())))
 }
 
 fn prefix_key_tokens<'py>(key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     key.getattr(pyo3::intern!(key.py(), "_tokens"))
 }
 
-enum Items<'a, 'py> {
-    List(&'a Bound<'py, PyList>),
-    Tuple(&'a Bound<'py, PyTuple>),
-}
-
-/// Reads items that are plain ints in range. False, with nothing read, if there are others.
-fn read_plain<T: Number>(items: Items, numbers: &mut Vec<T>) -> PyResult<bool> {
-    // SAFETY: the pointers are to a list or tuple. The sizes are exact, the items are borrowed, and no Python code runs
-    // (nor is the GIL given up) before the loop ends, so the list stays as it is.
-    unsafe {
-        let (pointer, count) = match items {
-            Items::List(list) => (list.as_ptr(), ffi::PyList_GET_SIZE(list.as_ptr())),
-            Items::Tuple(tuple) => (tuple.as_ptr(), ffi::PyTuple_GET_SIZE(tuple.as_ptr())),
-        };
-        numbers.try_reserve(count as usize).map_err(|error| no_memory(error.into()))?;
-        for i in 0..count {
-            let item = match items {
-                Items::List(_) => ffi::PyList_GET_ITEM(pointer, i),
-                Items::Tuple(_) => ffi::PyTuple_GET_ITEM(pointer, i),
-            };
-            match digits::plain_int(item) {
-                Some(number) if number as u64 <= T::limit(true) => numbers.push(T::from_bits(number as u64)),
-                _ => {
-                    numbers.clear();
-                    return Ok(false);
-                }
-            }
-        }
-    }
-    Ok(true)
-}
-
 /// Reads items of every type that is allowed; names the first that is not, else the first out of range.
 fn read_any<T: Number>(items: &Bound<'_, PyTuple>, role: &Role, numbers: &mut Vec<T>) -> PyResult<()> {
     let py = items.py();
-    // SAFETY: the stored size, whatever a subclass says.
-    let count = unsafe { ffi::PyTuple_GET_SIZE(items.as_ptr()) };
-    let item = |i: isize| {
-        // SAFETY: i < size, and the tuple keeps its items.
-        unsafe { Bound::from_borrowed_ptr(py, ffi::PyTuple_GET_ITEM(items.as_ptr(), i)) }
-    };
     let mut known: Option<Bound<'_, PyType>> = None;
-    for i in 0..count {
-        let item = item(i);
+    for (i, item) in items.iter().enumerate() {
         if known.as_ref().is_some_and(|known| item.get_type_ptr() == known.as_type_ptr()) {
             continue;
         }
@@ -367,20 +333,17 @@ fn read_any<T: Number>(items: &Bound<'_, PyTuple>, role: &Role, numbers: &mut Ve
         }
         known = Some(item.get_type());
     }
-    numbers.try_reserve(count as usize).map_err(|error| no_memory(error.into()))?;
-    for i in 0..count {
-        let item = item(i);
+    numbers.try_reserve(items.len()).map_err(|error| no_memory(error.into()))?;
+    for (i, item) in items.iter().enumerate() {
         // A NumPy integer as it is stored, whatever a subclass says of it.
         let int = if item.is_instance_of::<PyInt>() { item } else { shared(py)?.numpy_item.bind(py).call1((item,))? };
-        let mut overflow: c_int = 0;
-        // SAFETY: an int, or of a subclass; read by value without calling any method.
-        let number = unsafe { ffi::PyLong_AsLongLongAndOverflow(int.as_ptr(), &mut overflow) };
-        if overflow != 0 || number as u64 > T::limit(true) {
+        let number = int64(int.cast()?);
+        let Some(number) = number.filter(|&number| number as u64 <= T::limit(true)) else {
             // Of a subclass by its value, whatever it says of itself.
             let exact = py.get_type::<PyInt>().call_method1("__index__", (int,))?;
             let shown = shared(py)?.shown.bind(py).call1((exact,))?;
-            return Err(out_of_range::<T>(role, i as usize, shown));
-        }
+            return Err(out_of_range::<T>(role, i, shown));
+        };
         numbers.push(T::from_bits(number as u64));
     }
     Ok(())

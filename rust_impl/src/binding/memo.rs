@@ -25,10 +25,6 @@ struct Remembered {
     handle: Handle,
 }
 
-// SAFETY: the elements are read only, and stay as they are while `_tokens` lives.
-unsafe impl Send for Memo {}
-unsafe impl Sync for Memo {}
-
 impl Memo {
     pub const fn elements(&self) -> Elements {
         self.elements

@@ -2,19 +2,27 @@
 //! it holds the lock of a tree.
 
 mod arguments;
+#[allow(unsafe_code)]
 mod arrays;
 mod batch;
+#[allow(unsafe_code)]
 mod buffer;
 mod cache;
+#[allow(unsafe_code)]
 mod digits;
 mod errors;
 mod events;
+#[allow(unsafe_code)]
 mod exclusive;
+#[allow(unsafe_code)]
 mod fork;
+#[allow(unsafe_code)]
 mod keys;
 mod memo;
 mod nodes;
+#[allow(unsafe_code)]
 mod objects;
+#[allow(unsafe_code)]
 mod results;
 mod shared;
 

@@ -1,4 +1,11 @@
 //! What the operations return. Light classes: nodes and arrays are made when they are asked for.
+//!
+//! Obligations of `unsafe`:
+//!
+//! O1. What is `Late` is written by way of a `Begun` alone, which is the only reference then; from the end of the call
+//!     on it is only read.
+//! O2. Objects of the class are the header and the value: the module does not load if `refuse_other_layouts` finds
+//!     others.
 
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
@@ -8,13 +15,13 @@ use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 
-use super::arrays::{Slots, copy, filled, read_only};
+use super::arrays::{Slots, filled, read_only};
 use super::cache::RadixCache;
 use super::errors::{broken, failure, not_copied};
 use super::exclusive::Exclusive;
 use super::nodes::Node;
 use super::objects::{holds_only, new_in_place, number, text, tuple};
-use crate::core::{Evicted, Failure, Handle, Inserted, Tree};
+use crate::core::{Evicted, Failure, Handle, Inserted, Tree, copy};
 
 /// A result is made before the tree changes, since making it can fail. Nobody sees it before its call has ended.
 pub struct Begun<T>(T);
@@ -22,7 +29,7 @@ pub struct Begun<T>(T);
 /// What the call writes into its result in the end.
 struct Late<T>(UnsafeCell<T>);
 
-// SAFETY: written only by way of a `Begun`, which is the only reference then; only read from then on.
+// SAFETY: O1.
 unsafe impl<T: Send + Sync> Sync for Late<T> {}
 
 impl<T> Late<T> {
@@ -31,15 +38,15 @@ impl<T> Late<T> {
     }
 
     /// # Safety
-    /// Nobody else knows of it yet.
+    /// O1: nobody else knows of it yet.
     #[allow(clippy::mut_from_ref)]
     unsafe fn get_mut(&self) -> &mut T {
-        // SAFETY: the caller's.
+        // SAFETY: O1, of the caller.
         unsafe { &mut *self.0.get() }
     }
 
     fn get(&self) -> &T {
-        // SAFETY: no writer any more.
+        // SAFETY: O1: no writer any more.
         unsafe { &*self.0.get() }
     }
 }
@@ -98,7 +105,7 @@ pub struct MatchResult {
 impl MatchResult {
     pub fn begin(cache: &Bound<'_, RadixCache>, start: usize) -> PyResult<Begun<Py<Self>>> {
         let result = Self { end: End::new(cache), start, indices: OnceLock::new() };
-        // SAFETY: the module does not load unless `holds_only` is true for this class.
+        // SAFETY: O2.
         Ok(Begun(unsafe { new_in_place(cache.py(), result)? }))
     }
 }
@@ -106,7 +113,7 @@ impl MatchResult {
 impl Begun<Py<MatchResult>> {
     /// Where the call is to write where it ended.
     pub fn handle(&mut self) -> &mut Handle {
-        // SAFETY: `self` is the only reference.
+        // SAFETY: O1: `self` is the only reference.
         unsafe { self.0.get().end.handle.get_mut() }
     }
 
@@ -165,8 +172,8 @@ pub struct BatchMatchResult {
 
 impl Begun<Py<BatchMatchResult>> {
     pub fn end(self, handles: Vec<Handle>) -> Py<BatchMatchResult> {
-        // SAFETY: `self` is the only reference, and gone now.
-        unsafe { *self.0.get().handles.get_mut() = handles };
+        // SAFETY: O1: `self` is the only reference, and gone now.
+        *unsafe { self.0.get().handles.get_mut() } = handles;
         self.0
     }
 }
@@ -282,7 +289,7 @@ pub struct InsertResult {
 impl InsertResult {
     pub fn begin(cache: &Bound<'_, RadixCache>) -> PyResult<Begun<Py<Self>>> {
         let result = Self { end: End::new(cache), prefix_len: Late::new(0) };
-        // SAFETY: as for a match.
+        // SAFETY: O2.
         Ok(Begun(unsafe { new_in_place(cache.py(), result)? }))
     }
 }
@@ -290,11 +297,10 @@ impl InsertResult {
 impl Begun<Py<InsertResult>> {
     pub fn end(self, inserted: Inserted) -> Py<InsertResult> {
         let result = self.0.get();
-        // SAFETY: `self` is the only reference, and gone now.
-        unsafe {
-            *result.end.handle.get_mut() = inserted.handle;
-            *result.prefix_len.get_mut() = inserted.prefix_len;
-        }
+        // SAFETY: O1: `self` is the only reference, and gone now.
+        *unsafe { result.end.handle.get_mut() } = inserted.handle;
+        // SAFETY: O1, as above.
+        *unsafe { result.prefix_len.get_mut() } = inserted.prefix_len;
         self.0
     }
 }
@@ -351,8 +357,8 @@ impl EvictResult {
 impl Begun<Py<EvictResult>> {
     pub fn end(self, evicted: Evicted) -> Py<EvictResult> {
         let result = self.0.get();
-        // SAFETY: `self` is the only reference, and gone now.
-        unsafe { *result.num_tokens.get_mut() = evicted.slots.len() };
+        // SAFETY: O1: `self` is the only reference, and gone now.
+        *unsafe { result.num_tokens.get_mut() } = evicted.slots.len();
         *result.slots.lock().unwrap_or_else(PoisonError::into_inner) = evicted.slots;
         self.0
     }

@@ -2,6 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use pyo3::types::PyType;
 
 pub struct Shared {
     pub shown: Py<PyAny>,
@@ -10,7 +11,7 @@ pub struct Shared {
     pub as_threads: Py<PyAny>,
     pub as_namespace: Py<PyAny>,
     pub check_config: Py<PyAny>,
-    pub prefix_key: Py<PyAny>,
+    pub prefix_key: Py<PyType>,
     pub node: Py<PyAny>,
     pub stale_node_error: Py<PyAny>,
     pub integrity_error: Py<PyAny>,
@@ -35,7 +36,7 @@ pub fn shared(py: Python<'_>) -> PyResult<&Shared> {
             as_threads: from("triradix.arguments", "as_threads")?,
             as_namespace: from("triradix.arguments", "as_namespace")?,
             check_config: from("triradix.config", "check_config")?,
-            prefix_key: from("triradix.keys", "PrefixKey")?,
+            prefix_key: from("triradix.keys", "PrefixKey")?.extract(py)?,
             node: from("triradix.results", "Node")?,
             stale_node_error: from("triradix.errors", "StaleNodeError")?,
             integrity_error: from("triradix.errors", "IntegrityError")?,

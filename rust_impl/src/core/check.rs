@@ -1,9 +1,12 @@
 //! `check`: recomputes everything that is kept incrementally and names the invariant that broke.
 
-use super::NIL;
+use std::fmt::Arguments;
+
 use super::key::Key;
 use super::node::Run;
+use super::text::formatted;
 use super::tree::Tree;
+use super::{NIL, NoMemory};
 
 /// What one pass over the runs adds up.
 struct Tally {
@@ -21,17 +24,43 @@ struct Tally {
     deepest: Vec<(usize, u32)>,
 }
 
+/// What `check` found, or that it could not look.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Fault {
+    Broken(String),
+    NoMemory,
+}
+
+impl Fault {
+    fn broken(what: Arguments) -> Self {
+        formatted(what).map_or(Fault::NoMemory, Fault::Broken)
+    }
+}
+
+impl From<NoMemory> for Fault {
+    fn from(_: NoMemory) -> Self {
+        Fault::NoMemory
+    }
+}
+
+fn filled<T: Clone>(count: usize, with: T) -> Result<Vec<T>, NoMemory> {
+    let mut numbers = Vec::new();
+    numbers.try_reserve_exact(count)?;
+    numbers.resize(count, with);
+    Ok(numbers)
+}
+
 macro_rules! ensure {
     ($condition:expr, $($message:tt)+) => {
         if !$condition {
-            return Err(format!($($message)+));
+            return Err(Fault::broken(format_args!($($message)+)));
         }
     };
 }
 
 impl Tree {
     /// Ok, or what is wrong. O(cached).
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), Fault> {
         let tally = self.check_runs()?;
         for (id, run) in self.runs.entries().filter(|(_, run)| run.space != NIL) {
             let at = id as usize;
@@ -70,7 +99,7 @@ impl Tree {
         Ok(())
     }
 
-    fn check_runs(&self) -> Result<Tally, String> {
+    fn check_runs(&self) -> Result<Tally, Fault> {
         let limit = self.runs.id_limit();
         let mut tally = Tally {
             units: 0,
@@ -80,10 +109,10 @@ impl Tree {
             digest_lists: 0,
             candidates: 0,
             roots: 0,
-            children: vec![0; limit],
-            child_xor: vec![0; limit],
-            locked_children: vec![0; limit],
-            deepest: vec![(0, NIL); self.births.id_limit()],
+            children: filled(limit, 0)?,
+            child_xor: filled(limit, 0)?,
+            locked_children: filled(limit, 0)?,
+            deepest: filled(self.births.id_limit(), (0, NIL))?,
         };
         for (id, run) in self.runs.entries().filter(|(_, run)| run.space != NIL) {
             if run.is_root() {
@@ -116,11 +145,11 @@ impl Tree {
         Ok(tally)
     }
 
-    fn check_place(&self, id: u32, run: &Run) -> Result<(), String> {
+    fn check_place(&self, id: u32, run: &Run) -> Result<(), Fault> {
         let page = self.config.page_size;
         ensure!(run.len() > 0 && run.len().is_multiple_of(page), "run {id}: does not hold whole pages");
         let Some(parent) = self.runs.get(run.parent).filter(|parent| parent.space == run.space) else {
-            return Err(format!("run {id}: has no parent in its space"));
+            return Err(Fault::broken(format_args!("run {id}: has no parent in its space")));
         };
         ensure!(parent.end() == run.start(), "run {id}: does not begin where its parent ends");
         ensure!((run.start()..=run.end()).contains(&self.locked_end(id)), "run {id}: locked_end lies outside");
@@ -141,7 +170,7 @@ impl Tree {
         Ok(())
     }
 
-    fn check_marks(&self, id: u32, run: &Run, tally: &mut Tally) -> Result<(), String> {
+    fn check_marks(&self, id: u32, run: &Run, tally: &mut Tally) -> Result<(), Fault> {
         ensure!(run.marks != NIL && self.marks[run.marks].end() == run.end(), "run {id}: no mark where it ends");
         let (mut mark, mut count) = (run.marks, 0);
         while mark != NIL {
@@ -150,7 +179,7 @@ impl Tree {
             ensure!(start < here.end() && start >= run.start(), "run {id}: its marks are out of order");
             ensure!((here.end() - run.start()).is_multiple_of(self.config.page_size), "run {id}: a mark inside a page");
             let Some(birth) = self.births.get(here.birth).filter(|birth| birth.tick() > 0) else {
-                return Err(format!("run {id}: a mark without birth"));
+                return Err(Fault::broken(format_args!("run {id}: a mark without birth")));
             };
             ensure!(birth.tick() == here.created, "run {id}: a mark with the tick of another birth");
             ensure!(birth.tick() <= self.now() && here.last <= self.now(), "run {id}: a tick from the future");
@@ -167,7 +196,7 @@ impl Tree {
         Ok(())
     }
 
-    fn check_births(&self, tally: &Tally) -> Result<(), String> {
+    fn check_births(&self, tally: &Tally) -> Result<(), Fault> {
         for (id, birth) in self.births.entries().filter(|(_, birth)| birth.tick() > 0) {
             let (_, run) = tally.deepest[id as usize];
             ensure!(run != NIL, "birth {id}: has no page left");
@@ -176,7 +205,7 @@ impl Tree {
         Ok(())
     }
 
-    fn check_queues(&self, tally: &Tally) -> Result<(), String> {
+    fn check_queues(&self, tally: &Tally) -> Result<(), Fault> {
         let (mut candidates, mut ranked) = (0, 0);
         for (id, space) in self.spaces.entries().filter(|(_, space)| space.root != NIL) {
             ensure!(self.space(&space.namespace) == Some(id), "space {id}: its namespace leads elsewhere");
@@ -213,7 +242,7 @@ impl Tree {
         Ok(())
     }
 
-    fn check_spans(&self) -> Result<(), String> {
+    fn check_spans(&self) -> Result<(), Fault> {
         let total: usize = self.spans.counts().map(|(_, _, live)| live).sum();
         ensure!(total == self.spans.shown_bytes(), "the live bytes of all generations do not add up");
         for (generation, windows, live) in self.spans.counts() {

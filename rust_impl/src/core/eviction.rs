@@ -135,8 +135,11 @@ impl Tree {
         } else {
             self.compact_some();
         }
-        if slots.len() < wanted / 2 {
-            slots.shrink_to_fit();
+        let mut exact = Vec::new();
+        // `shrink_to_fit` would abort for want of memory.
+        if slots.len() < wanted / 2 && exact.try_reserve_exact(slots.len()).is_ok() {
+            exact.extend_from_slice(&slots);
+            slots = exact;
         }
         Ok(Evicted { slots })
     }

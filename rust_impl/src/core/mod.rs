@@ -8,6 +8,7 @@
 mod births;
 mod check;
 mod children;
+#[allow(unsafe_code)]
 mod compare;
 mod config;
 mod events;
@@ -20,13 +21,16 @@ mod locks;
 mod marks;
 mod merge;
 mod node;
+#[allow(unsafe_code)]
 mod prefetch;
 mod printing;
 mod queue;
 mod slab;
 mod spaces;
+#[allow(unsafe_code)]
 mod span;
 mod split;
+mod text;
 mod touches;
 mod tree;
 mod walk;
@@ -35,7 +39,8 @@ mod walk;
 mod tests;
 
 pub use births::Handle;
-pub use compare::are_not_negative;
+pub use check::Fault;
+pub use compare::{are_not_negative, copy};
 pub use config::{Config, Limits, Policy};
 pub use events::Event;
 pub use eviction::Evicted;
@@ -44,6 +49,7 @@ pub use insert::{Inserted, Insertion};
 pub use key::Key;
 pub use prefetch::GROUP;
 pub use spaces::Namespace;
+pub use text::formatted;
 pub use tree::{Stats, Tree};
 pub use walk::Request;
 

@@ -3,6 +3,10 @@
 //! A look-up in a tree larger than the caches waits for one line after the other: table, run, tokens, mark. Those of
 //! different keys do not depend on each other, so a group of keys goes ahead step by step and asks for everything that
 //! the look-ups themselves will need soon after. Nothing follows from what is seen on the way.
+//!
+//! Obligation of `unsafe`:
+//!
+//! O1. A hint may name any address: nothing is read there.
 
 use super::key::Key;
 use super::tree::Tree;
@@ -24,7 +28,7 @@ pub const LINE: usize = 64;
 #[inline(always)]
 pub fn line<T>(value: *const T) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a hint, which may name any address.
+    // SAFETY: O1.
     unsafe {
         std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(value.cast());
     }

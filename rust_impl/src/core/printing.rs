@@ -1,8 +1,8 @@
 //! The tree for people.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
-use super::node::Run;
+use super::text::Text;
 use super::tree::Tree;
 use super::{NIL, NoMemory};
 
@@ -21,44 +21,55 @@ impl Tree {
             let first = by_parent.partition_point(|&id| self.runs[id].parent < parent);
             by_parent[first..].iter().copied().take_while(move |&id| self.runs[id].parent == parent)
         };
-        let mut text = String::new();
-        let mut open: Vec<(u32, usize)> = children(NIL).map(|root| (root, 0)).collect();
-        open.reverse();
-        while let Some((id, level)) = open.pop() {
-            text.try_reserve(256)?;
-            let run = &self.runs[id];
-            let indent = level.min(DEEPEST_INDENT) * 2;
-            if run.is_root() {
-                let _ = writeln!(text, "{}", self.root_line(run));
-            } else {
-                let _ = writeln!(text, "{:indent$}{}", "", self.run_line(id));
-            }
+        let mut text = Text::default();
+        let mut open: Vec<(u32, usize)> = Vec::new();
+        let mut next = (NIL, 0);
+        loop {
             let first = open.len();
-            for child in children(id) {
+            for child in children(next.0) {
                 open.try_reserve(1)?;
-                open.push((child, level + 1));
+                open.push((child, next.1));
             }
             open[first..].reverse();
+            let Some((id, level)) = open.pop() else { return Ok(text.into()) };
+            if self.runs[id].is_root() {
+                self.print_root(id, &mut text)?;
+            } else {
+                write!(text, "{:indent$}", "", indent = level.min(DEEPEST_INDENT) * 2)?;
+                self.print_run(id, &mut text)?;
+            }
+            next = (id, level + 1);
         }
-        Ok(text)
     }
 
-    fn root_line(&self, root: &Run) -> String {
-        match &self.spaces[root.space].namespace {
-            None => "root".to_owned(),
-            Some(name) => format!("root of ({}, {})", part(&name.extra_key), part(&name.cache_salt)),
+    fn print_root(&self, root: u32, text: &mut Text) -> fmt::Result {
+        match &self.spaces[self.runs[root].space].namespace {
+            None => writeln!(text, "root"),
+            Some(name) => writeln!(text, "root of ({}, {})", Part(&name.extra_key), Part(&name.cache_salt)),
         }
     }
 
-    fn run_line(&self, id: u32) -> String {
+    fn print_run(&self, id: u32, text: &mut Text) -> fmt::Result {
         let (run, tokens) = (&self.runs[id], self.tokens(id));
-        let shown: Vec<String> = tokens.iter().take(SHOWN_TOKENS).map(u32::to_string).collect();
-        let more = if tokens.len() > SHOWN_TOKENS { ", …" } else { "" };
-        let lock = if self.has_lock(id) { format!(", locked to {}", self.locked_end(id)) } else { String::new() };
-        format!("{}–{} [{}{more}]{lock}", run.start, run.end(), shown.join(", "))
+        write!(text, "{}–{} [", run.start, run.end())?;
+        for (at, token) in tokens.iter().take(SHOWN_TOKENS).enumerate() {
+            write!(text, "{}{token}", if at > 0 { ", " } else { "" })?;
+        }
+        text.write_str(if tokens.len() > SHOWN_TOKENS { ", …]" } else { "]" })?;
+        if self.has_lock(id) {
+            write!(text, ", locked to {}", self.locked_end(id))?;
+        }
+        text.write_char('\n')
     }
 }
 
-fn part(text: &Option<Box<str>>) -> String {
-    text.as_ref().map_or("None".to_owned(), |text| format!("{text:?}"))
+struct Part<'a>(&'a Option<Box<str>>);
+
+impl fmt::Display for Part<'_> {
+    fn fmt(&self, to: &mut fmt::Formatter) -> fmt::Result {
+        match self.0 {
+            None => to.write_str("None"),
+            Some(text) => write!(to, "{text:?}"),
+        }
+    }
 }

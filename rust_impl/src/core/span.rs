@@ -3,6 +3,17 @@
 //! A span is written once, when its run is made. Runs see it through windows: a split gives two windows of one span.
 //! A generation is freed whole when its last window is; one that is mostly dead is queued, and the tree copies the
 //! windows that are left out of it. Slots take 4 bytes in most generations, and 8 in those of spans with larger ones.
+//!
+//! Obligations of `unsafe`:
+//!
+//! O1. A window of `len` units leads to `len` slots of its generation's width and `len + overlap` tokens, in one span
+//!     and aligned. Only `allocate` makes one from nothing; `split_front` and `trim` narrow one, `join_front` undoes that.
+//! O2. What a window leads to is initialised: `store` and `store_joined` fill all of it before anybody else has it.
+//! O3. Its generation lives as long as it does: `windows` counts them, and a generation is dropped at 0. Each window is
+//!     held by one run, or is on its way to one; whoever frees it or gives it away forgets it. `Tree::check` recounts.
+//! O4. Memory fresh from `allocate` is nobody else's. It is written then, through `&mut Spans`, and never again; all
+//!     else reads, through `&Spans` or `&Tree`.
+//! O5. A `Bump` is used through `&mut Spans` alone.
 
 use std::alloc::Layout;
 use std::collections::VecDeque;
@@ -11,7 +22,7 @@ use std::ptr::NonNull;
 
 use bumpalo::Bump;
 
-use super::compare::{are_narrow, narrow, widen};
+use super::compare::{are_narrow, copy, narrow, widen};
 use super::key::Key;
 use super::slab::{Entry, Slab};
 use super::tree::Tree;
@@ -27,9 +38,7 @@ pub struct SlotStart(NonNull<u8>);
 
 /// `len` units of a span: `len + overlap` tokens and `len` slots. The tree keeps its parts in a `Run` and a `Detail`.
 ///
-/// Invariant: unless `len` is 0, the pointers lead to initialised memory of that generation of the `Spans` that made
-/// the window, and the generation lives until the window is freed. Each window is held by one run: whoever frees it or
-/// gives it away forgets it.
+/// Unless `len` is 0, O1, O2 and O3 hold of it.
 #[derive(Clone, Copy)]
 pub struct Window {
     tokens: NonNull<u32>,
@@ -45,11 +54,13 @@ pub enum Slots<'a> {
     Wide(&'a [i64]),
 }
 
-// SAFETY: the pointers lead into memory that `Spans` owns. It is written only through `&mut Spans`, before the window
-// exists, and read through `&Tree`; so shared access is reading only, from whatever thread.
+// SAFETY: O4, so that shared access is reading only, from whatever thread.
 unsafe impl Send for TokenStart {}
+// SAFETY: O4.
 unsafe impl Sync for TokenStart {}
+// SAFETY: O4.
 unsafe impl Send for SlotStart {}
+// SAFETY: O4.
 unsafe impl Sync for SlotStart {}
 
 impl Default for TokenStart {
@@ -81,7 +92,7 @@ impl<'a> Slots<'a> {
         assert_eq!(self.len(), to.len());
         match self {
             Slots::Narrow(slots) => widen(slots, to),
-            Slots::Wide(slots) => to.iter_mut().zip(slots).for_each(|(to, &slot)| _ = to.write(slot)),
+            Slots::Wide(slots) => copy(slots, to),
         }
     }
 
@@ -176,7 +187,7 @@ pub struct Spans {
     sparse: VecDeque<(u32, u64)>,
 }
 
-// SAFETY: `Bump` is not `Sync` because it allocates through `&self`. Here it is used through `&mut Spans` alone.
+// SAFETY: O5: a `Bump` is not `Sync` because it allocates through `&self`.
 unsafe impl Sync for Spans {}
 
 impl Spans {
@@ -211,21 +222,18 @@ impl Spans {
         assert_eq!(tokens.len(), slots.len() + self.overlap, "a span has one slot for each unit");
         let wide = !are_narrow(slots);
         let window = self.allocate(slots.len(), Kind { wide, moved: false })?;
-        // SAFETY: `allocate` gave room for so many tokens and slots of that width, fresh and therefore apart from the
-        // sources.
-        unsafe {
-            match tokens {
-                Key::Narrow(tokens) => {
-                    window.tokens.as_ptr().copy_from_nonoverlapping(tokens.as_ptr(), tokens.len());
-                }
-                Key::Wide(tokens) => narrow(tokens, uninit(window.tokens, tokens.len())),
-            }
-            if wide {
-                let to = window.slots.cast::<i64>();
-                to.as_ptr().copy_from_nonoverlapping(slots.as_ptr(), slots.len());
-            } else {
-                narrow(slots, uninit(window.slots.cast::<u32>(), slots.len()));
-            }
+        // SAFETY: O1, O4.
+        let to = unsafe { uninit(window.tokens, tokens.len()) };
+        match tokens {
+            Key::Narrow(tokens) => copy(tokens, to),
+            Key::Wide(tokens) => narrow(tokens, to),
+        }
+        if wide {
+            // SAFETY: O1, O4.
+            copy(slots, unsafe { uninit(window.slots.cast::<i64>(), slots.len()) });
+        } else {
+            // SAFETY: O1, O4.
+            narrow(slots, unsafe { uninit(window.slots.cast::<u32>(), slots.len()) });
         }
         Ok(window)
     }
@@ -244,50 +252,48 @@ impl Spans {
             wide |= self.generations[window.generation].wide;
         }
         let joined = self.allocate(len, Kind { wide, moved })?;
-        let mut at = 0;
-        for window in windows {
-            let from_wide = self.generations[window.generation].wide;
-            // SAFETY: the window is initialised (its invariant), and the new span is fresh and has room for the sum of
-            // all windows. The last `overlap` tokens of each are the first of the next, and are written twice.
-            unsafe {
-                let tokens = joined.tokens.as_ptr().add(at);
-                tokens.copy_from_nonoverlapping(window.tokens.as_ptr(), window.len() + self.overlap);
-                match (wide, from_wide) {
-                    (true, true) => {
-                        let to = joined.slots.cast::<i64>().as_ptr().add(at);
-                        to.copy_from_nonoverlapping(window.slots.cast::<i64>().as_ptr(), window.len());
-                    }
-                    (false, _) => {
-                        let to = joined.slots.cast::<u32>().as_ptr().add(at);
-                        to.copy_from_nonoverlapping(window.slots.cast::<u32>().as_ptr(), window.len());
-                    }
-                    (true, false) => {
-                        let from = window.slots.cast::<u32>();
-                        let from = std::slice::from_raw_parts(from.as_ptr(), window.len());
-                        widen(from, uninit(joined.slots.cast::<i64>().add(at), window.len()));
-                    }
-                }
+        // SAFETY: O1, O4.
+        let mut tokens = unsafe { uninit(joined.tokens, len + self.overlap) };
+        for window in windows.clone() {
+            // The last `overlap` tokens of each are the first of the next, and are written twice.
+            copy(self.tokens(&window), &mut tokens[..window.len() + self.overlap]);
+            tokens = &mut tokens[window.len()..];
+        }
+        if wide {
+            // SAFETY: O1, O4.
+            let mut slots = unsafe { uninit(joined.slots.cast::<i64>(), len) };
+            for window in windows {
+                let (here, below) = slots.split_at_mut(window.len());
+                self.slots(&window).copy_to(here);
+                slots = below;
             }
-            at += window.len();
+        } else {
+            // SAFETY: O1, O4.
+            let mut slots = unsafe { uninit(joined.slots.cast::<u32>(), len) };
+            for window in windows {
+                let Slots::Narrow(from) = self.slots(&window) else { unreachable!("a copy of wide slots is wide") };
+                let (here, below) = slots.split_at_mut(window.len());
+                copy(from, here);
+                slots = below;
+            }
         }
         Ok(joined)
     }
 
     /// The tokens of a window with pages.
     pub fn tokens(&self, window: &Window) -> &[u32] {
-        // SAFETY: by the invariant of `Window`; nothing frees it while `&self` lives.
+        // SAFETY: O1, O2; O3, since nothing is freed while `&self` lives; O4.
         unsafe { std::slice::from_raw_parts(window.tokens.as_ptr(), window.len() + self.overlap) }
     }
 
     /// Its slots.
     pub fn slots(&self, window: &Window) -> Slots<'_> {
-        // SAFETY: as in `tokens`; the generation tells the width, to which the start is aligned.
-        unsafe {
-            if self.generations[window.generation].wide {
-                Slots::Wide(std::slice::from_raw_parts(window.slots.as_ptr().cast::<i64>(), window.len()))
-            } else {
-                Slots::Narrow(std::slice::from_raw_parts(window.slots.as_ptr().cast::<u32>(), window.len()))
-            }
+        if self.generations[window.generation].wide {
+            // SAFETY: O1, O2; O3, since nothing is freed while `&self` lives; O4.
+            Slots::Wide(unsafe { std::slice::from_raw_parts(window.slots.as_ptr().cast::<i64>(), window.len()) })
+        } else {
+            // SAFETY: O1, O2; O3, since nothing is freed while `&self` lives; O4.
+            Slots::Narrow(unsafe { std::slice::from_raw_parts(window.slots.as_ptr().cast::<u32>(), window.len()) })
         }
     }
 
@@ -297,11 +303,10 @@ impl Spans {
         let front = Window { len: units as u32, ..*window };
         let shared = self.overlap * size_of::<u32>();
         let generation = &mut self.generations[window.generation];
-        // SAFETY: units < len, so both pointers stay inside the span.
-        unsafe {
-            window.tokens = window.tokens.add(units);
-            window.slots = window.slots.add(units * slot_bytes(generation.wide));
-        }
+        // SAFETY: O1: units < len, so it stays inside the span.
+        window.tokens = unsafe { window.tokens.add(units) };
+        // SAFETY: O1, as above.
+        window.slots = unsafe { window.slots.add(units * slot_bytes(generation.wide)) };
         window.len -= units as u32;
         generation.windows += 1;
         generation.live += shared;
@@ -409,7 +414,7 @@ impl Spans {
         generation.live += live;
         self.live += live;
         generation.windows += 1;
-        // SAFETY: the slots come first, then the tokens at their place in the layout.
+        // SAFETY: O1: the slots come first, then the tokens at their place in the layout.
         let tokens = unsafe { start.add(tokens_at) }.cast::<u32>();
         Ok(Window { tokens, slots: start, len, generation: id })
     }
@@ -472,9 +477,9 @@ impl Spans {
 }
 
 /// # Safety
-/// There is room for so many, and nobody else has it.
+/// O1, O4: there is room for so many, aligned, and nobody else has it.
 unsafe fn uninit<'a, T>(start: NonNull<T>, count: usize) -> &'a mut [MaybeUninit<T>] {
-    // SAFETY: the caller's.
+    // SAFETY: O1, O4, of the caller.
     unsafe { std::slice::from_raw_parts_mut(start.as_ptr().cast(), count) }
 }
 
@@ -490,8 +495,7 @@ impl Tree {
         if run.len == 0 {
             return &[];
         }
-        // SAFETY: by the invariant of `Window`, `len + overlap` initialised tokens start here. The run holds its window
-        // for as long as `&self` lives.
+        // SAFETY: O1, O2; O3, since the run holds its window for as long as `&self` lives; O4.
         unsafe { std::slice::from_raw_parts(run.tokens.0.as_ptr(), run.len() + self.config.overlap()) }
     }
 
@@ -506,7 +510,7 @@ impl Tree {
         Window { tokens: run.tokens.0, slots: detail.slots.0, len: run.len, generation: detail.generation }
     }
 
-    /// The caller sees to it that no other run holds that window.
+    /// No other run holds that window (O3).
     pub fn set_window(&mut self, run: u32, window: Window) {
         let (run, detail) = (&mut self.runs[run], &mut self.details[run]);
         (run.tokens, run.len) = (TokenStart(window.tokens), window.len);

@@ -1,29 +1,19 @@
 //! Drives the tree and the page trie with the same calls and compares every result.
+//!
+//! Obligation of `unsafe`:
+//!
+//! O1. What is read was written before.
 
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
+use proptest::sample::Index;
 use sha2::{Digest as _, Sha256};
 
+use super::allocations;
+use super::operations::{Call, Path, Step};
 use super::page_trie::PageTrie;
-use crate::core::{Config, Digest, Event, Failure, Handle, Insertion, Key, Namespace, Request, Tree};
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        (self.next() % limit as u64) as usize
-    }
-}
+use crate::core::{Config, Digest, Event, Failure, Handle, Insertion, Key, Namespace, NoMemory, Request, Tree};
 
 /// A handle of the tree and what it means: page None is the root of that space.
 #[derive(Clone)]
@@ -35,7 +25,6 @@ struct Known {
 }
 
 pub struct Lockstep {
-    random: Random,
     config: Config,
     tree: Tree,
     model: PageTrie,
@@ -46,6 +35,8 @@ pub struct Lockstep {
     events: Vec<Event>,
     /// Keys without a start that were found at that page.
     found: Vec<(usize, Vec<u32>, Handle)>,
+    /// Whether each call is first made with its first allocation failing, then its second, and so on.
+    starved: bool,
 }
 
 fn namespace(space: usize) -> Option<Arc<Namespace>> {
@@ -56,9 +47,8 @@ fn namespace(space: usize) -> Option<Arc<Namespace>> {
 }
 
 impl Lockstep {
-    pub fn new(seed: u64, config: Config) -> Self {
+    pub fn new(config: Config) -> Self {
         Self {
-            random: Random(seed),
             config,
             tree: Tree::new(config),
             model: PageTrie::new(config),
@@ -68,39 +58,60 @@ impl Lockstep {
             slot: 0,
             events: Vec::new(),
             found: Vec::new(),
+            starved: false,
         }
     }
 
-    pub fn run(&mut self, steps: usize) {
-        for _ in 0..steps {
-            match self.random.below(20) {
-                0..=6 => self.insert(),
-                7..=10 => self.look_up(),
-                11..=12 => self.lock(),
-                13..=14 => self.unlock(),
-                15..=17 => self.evict(),
-                18 => self.look_at_nodes(),
-                _ if self.random.below(40) == 0 => self.reset(),
-                _ => self.evict(),
+    pub fn starved(config: Config) -> Self {
+        Self { starved: true, ..Self::new(config) }
+    }
+
+    pub fn run(&mut self, steps: Vec<Step>) {
+        for (call, drained) in steps {
+            match call {
+                Call::Insert { path, name_given, slots_from, priority, inserted_len } => {
+                    self.insert(&path, name_given, slots_from, priority, inserted_len);
+                }
+                Call::Match(path) => self.match_prefix(&path),
+                Call::Peek(path) => self.peek(&path),
+                Call::MatchFound { found, more } => self.match_found(found, &more),
+                Call::Lock(node) => self.lock(node),
+                Call::Unlock(node) => self.unlock(node),
+                Call::Evict { units, space } => self.evict(units as u64, space),
+                Call::LookAtNodes { from } => self.look_at_nodes(from),
+                Call::Reset => self.reset(),
+            }
+            if drained {
+                self.attempt(Tree::drain_touches).unwrap();
             }
             self.compare();
         }
-        self.look_at_nodes();
+        self.look_at_nodes(0);
     }
 
-    /// Keys grow out of each other, so that they share, branch and nest.
-    fn key(&mut self) -> Vec<u32> {
-        let chosen = self.random.below(self.keys.len());
+    /// The call; where memory is short, only after it has failed for want of each of its allocations and changed
+    /// nothing. (It may do without one.)
+    fn attempt<T, E: From<NoMemory> + PartialEq>(&mut self, call: impl Fn(&mut Tree) -> Result<T, E>) -> Result<T, E> {
+        if !self.starved {
+            return call(&mut self.tree);
+        }
+        for spared in 0.. {
+            let (result, refused) = allocations::refusing(spared, || call(&mut self.tree));
+            if !refused || result.as_ref().err() != Some(&NoMemory.into()) {
+                return result;
+            }
+            self.compare();
+        }
+        unreachable!("no call allocates for ever")
+    }
+
+    fn key(&mut self, path: &Path) -> Vec<u32> {
+        let chosen = path.origin.index(self.keys.len());
         let mut key = self.keys[chosen].clone();
-        if self.random.below(4) == 0 {
-            let cut = self.random.below(key.len() + 1);
-            key.truncate(cut);
+        if let Some(cut) = path.cut {
+            key.truncate(cut.index(key.len() + 1));
         }
-        let more = self.random.below(4 * self.config.page_size + 4);
-        let alphabet = if self.config.page_size == 16 { 1 } else { 2 };
-        for _ in 0..more {
-            key.push(self.random.below(alphabet + 1) as u32);
-        }
+        key.extend(&path.more);
         key.truncate(40 * self.config.page_size);
         if self.keys.len() < 200 {
             self.keys.push(key.clone());
@@ -114,12 +125,8 @@ impl Lockstep {
         known.epoch != self.epoch || known.page.is_some_and(|page| self.model.pages[page].gone)
     }
 
-    fn pick(&mut self) -> Option<Known> {
-        if self.known.is_empty() {
-            return None;
-        }
-        let chosen = self.random.below(self.known.len());
-        Some(self.known[chosen].clone())
+    fn pick(&self, node: Index) -> Option<Known> {
+        if self.known.is_empty() { None } else { Some(node.get(&self.known).clone()) }
     }
 
     fn note(&mut self, handle: Handle, space: usize, page: Option<usize>) {
@@ -132,17 +139,18 @@ impl Lockstep {
         if self.known.len() < 60 {
             self.known.push(known);
         } else {
-            let chosen = self.random.below(60);
+            // Whichever: the tick makes no two alike.
+            let chosen = (known.handle.depth() * 7 + self.slot as usize) % 60;
             self.known[chosen] = known;
         }
     }
 
     /// Space, start and tokens of a call.
-    fn request(&mut self) -> (usize, Option<Known>, Vec<u32>) {
-        let key = self.key();
-        let start = if self.random.below(3) == 0 { self.pick() } else { None };
-        let Some(start) = start else { return (self.random.below(3), None, key) };
-        let page = start.page.filter(|_| self.config.bigram && self.random.below(20) > 0);
+    fn request(&mut self, path: &Path) -> (usize, Option<Known>, Vec<u32>) {
+        let key = self.key(path);
+        let start = path.start.and_then(|(node, joins)| Some((self.pick(node)?, joins)));
+        let Some((start, joins)) = start else { return (path.space, None, key) };
+        let page = start.page.filter(|_| self.config.bigram && joins);
         let joined = page.map(|page| self.model.last_token(page)).into_iter().chain(key).collect();
         (start.space, Some(start), joined)
     }
@@ -157,41 +165,48 @@ impl Lockstep {
         (tokens.first() != Some(&last_token)).then_some(Failure::NotJoined { last_token })
     }
 
-    fn look_up(&mut self) {
-        let (mut space, mut start, mut tokens) = self.request();
-        let mut known = None;
-        if !self.found.is_empty() && self.random.below(3) == 0 {
-            // One that was found before, with something more behind it.
-            let chosen = self.random.below(self.found.len());
-            let (there, before, handle) = self.found[chosen].clone();
-            let more = self.random.below(4 * self.config.page_size);
-            tokens = before;
-            tokens.extend((0..more).map(|_| self.random.below(3) as u32));
-            (space, start, known) = (there, None, Some(handle));
-        }
+    fn peek(&mut self, path: &Path) {
+        let (space, start, tokens) = self.request(path);
+        let numbers = Numbers::new(&tokens, path.wide);
         let name = namespace(space);
-        let wide: Vec<i64> = tokens.iter().map(|&token| i64::from(token)).collect();
-        let key = if self.random.below(2) == 0 { Key::Narrow(&tokens) } else { Key::Wide(&wide) };
-        let request =
-            Request { key, namespace: Some(&name), start: start.as_ref().map(|s| &s.handle), known: known.as_ref() };
-        let refusal = self.refusal(&start, &tokens);
-        let at = start.as_ref().and_then(|start| start.page);
-        if self.random.below(3) == 0 {
-            let result = self.tree.peek_prefix(request);
-            assert_eq!(result.as_ref().err(), refusal.as_ref());
-            if let Ok(length) = result {
-                assert_eq!(length, self.model.depth(self.model.peek(space, at, &tokens)));
+        let handle = start.as_ref().map(|start| start.handle.clone());
+        let result = self.attempt(|tree| tree.peek_prefix(numbers.request(&name, handle.as_ref(), None)));
+        assert_eq!(result.as_ref().err(), self.refusal(&start, &tokens).as_ref());
+        if let Ok(length) = result {
+            let at = start.and_then(|start| start.page);
+            assert_eq!(length, self.model.depth(self.model.peek(space, at, &tokens)));
+        }
+    }
+
+    fn match_prefix(&mut self, path: &Path) {
+        let (space, start, tokens) = self.request(path);
+        self.look_up(space, start, None, tokens, path.wide);
+    }
+
+    fn match_found(&mut self, found: Index, more: &[u32]) {
+        if !self.found.is_empty() {
+            let (space, mut tokens, handle) = found.get(&self.found).clone();
+            tokens.extend(more);
+            self.look_up(space, None, Some(handle), tokens, more.len().is_multiple_of(2));
+        }
+    }
+
+    fn look_up(&mut self, space: usize, start: Option<Known>, known: Option<Handle>, tokens: Vec<u32>, wide: bool) {
+        let name = namespace(space);
+        let numbers = Numbers::new(&tokens, wide);
+        let handle = start.as_ref().map(|start| start.handle.clone());
+        let result = self.attempt(|tree| {
+            let request = numbers.request(&name, handle.as_ref(), known.as_ref());
+            let mut found = Handle::nowhere();
+            match tree.match_prefix(request, &mut found) {
+                Err(Failure::LogFull) => tree.match_prefix_alone(request, &mut found)?,
+                outcome => outcome?,
             }
-            return;
-        }
-        let mut handle = Handle::nowhere();
-        let mut result = self.tree.match_prefix(request, &mut handle);
-        if let Err(Failure::LogFull) = result {
-            result = self.tree.match_prefix_alone(request, &mut handle);
-        }
-        assert_eq!(result.as_ref().err(), refusal.as_ref());
-        if result.is_ok() {
-            let page = self.model.match_prefix(space, at, &tokens);
+            Ok(found)
+        });
+        assert_eq!(result.as_ref().err(), self.refusal(&start, &tokens).as_ref());
+        if let Ok(handle) = result {
+            let page = self.model.match_prefix(space, start.as_ref().and_then(|start| start.page), &tokens);
             assert_eq!(handle.depth(), self.model.depth(page));
             if start.is_none() && !handle.is_root() {
                 self.found.truncate(50);
@@ -201,22 +216,19 @@ impl Lockstep {
         }
     }
 
-    fn insert(&mut self) {
-        let (space, start, tokens) = self.request();
+    fn insert(&mut self, path: &Path, name_given: bool, slots_from: i64, priority: i64, inserted_len: usize) {
+        let (space, start, tokens) = self.request(path);
         let name = namespace(space);
-        // Now and then ones that do not fit into 32 bits.
-        let base = [0, 0, -1 << 40, 1 << 33][self.random.below(4)];
-        let slots: Vec<i64> = (0..tokens.len() as i64).map(|i| base + self.slot + i).collect();
+        let slots: Vec<i64> = (0..tokens.len() as i64).map(|i| slots_from + self.slot + i).collect();
         self.slot += slots.len() as i64;
-        let priority = self.random.below(5) as i64 - 2;
-        let inserted_len = if self.random.below(2) == 0 { 0 } else { self.random.below(60) };
-        let given = if start.is_some() && self.random.below(2) == 0 { None } else { Some(&name) };
-        let wide: Vec<i64> = tokens.iter().map(|&token| i64::from(token)).collect();
-        let key = if self.random.below(2) == 0 { Key::Narrow(&tokens) } else { Key::Wide(&wide) };
-        let request = Request { key, namespace: given, start: start.as_ref().map(|s| &s.handle), known: None };
-        let result = self.tree.insert(&Insertion { request, slots: &slots, priority, inserted_len });
-        let refusal = self.refusal(&start, &tokens);
-        assert_eq!(result.as_ref().err(), refusal.as_ref());
+        let numbers = Numbers::new(&tokens, path.wide);
+        let handle = start.as_ref().map(|start| start.handle.clone());
+        let result = self.attempt(|tree| {
+            let mut request = numbers.request(&name, handle.as_ref(), None);
+            request.namespace = request.namespace.filter(|_| name_given || handle.is_none());
+            tree.insert(&Insertion { request, slots: &slots, priority, inserted_len })
+        });
+        assert_eq!(result.as_ref().err(), self.refusal(&start, &tokens).as_ref());
         let Ok(inserted) = result else { return };
         let at = start.as_ref().and_then(|start| start.page);
         let (existing, page) = self.model.insert(space, at, &tokens, &slots, priority, inserted_len);
@@ -241,9 +253,9 @@ impl Lockstep {
         self.note(inserted.handle, space, page);
     }
 
-    fn lock(&mut self) {
-        let Some(known) = self.pick() else { return };
-        let result = self.tree.inc_lock_ref(&known.handle);
+    fn lock(&mut self, node: Index) {
+        let Some(known) = self.pick(node) else { return };
+        let result = self.attempt(|tree| tree.inc_lock_ref(&known.handle));
         if self.is_stale(&known) {
             assert_eq!(result, Err(Failure::Stale));
         } else {
@@ -251,9 +263,9 @@ impl Lockstep {
         }
     }
 
-    fn unlock(&mut self) {
-        let Some(known) = self.pick() else { return };
-        let result = self.tree.dec_lock_ref(&known.handle);
+    fn unlock(&mut self, node: Index) {
+        let Some(known) = self.pick(node) else { return };
+        let result = self.attempt(|tree| tree.dec_lock_ref(&known.handle));
         if self.is_stale(&known) {
             assert_eq!(result, Err(Failure::Stale));
         } else {
@@ -262,13 +274,12 @@ impl Lockstep {
         }
     }
 
-    fn evict(&mut self) {
-        let units = self.random.below(12 * self.config.page_size) as u64;
-        let space = (self.random.below(3) == 0).then(|| self.random.below(3));
-        let result = match space {
-            None => self.tree.evict(units),
-            Some(space) => self.tree.evict_namespace(&namespace(space), units),
-        };
+    fn evict(&mut self, units: u64, space: Option<usize>) {
+        let name = space.map(namespace);
+        let result = self.attempt(|tree| match &name {
+            None => tree.evict(units),
+            Some(name) => tree.evict_namespace(name, units),
+        });
         let freed = self.model.evict(units, space);
         let slots: Vec<i64> = freed.iter().flat_map(|&page| self.model.pages[page].slots.clone()).collect();
         assert_eq!(result.unwrap().slots, slots);
@@ -280,7 +291,7 @@ impl Lockstep {
     }
 
     fn reset(&mut self) {
-        self.tree.reset().unwrap();
+        self.attempt(Tree::reset).unwrap();
         self.model.reset();
         self.epoch += 1;
         if self.config.events {
@@ -288,15 +299,14 @@ impl Lockstep {
         }
     }
 
-    fn look_at_nodes(&mut self) {
+    fn look_at_nodes(&mut self, from: usize) {
         for known in self.known.clone() {
             let stale = self.is_stale(&known);
-            let from = self.random.below(10);
             let mut slots = vec![MaybeUninit::new(0); known.handle.depth().saturating_sub(from)];
             let result = self.tree.path_indices(&known.handle, from, &mut slots);
-            // SAFETY: initialised above.
+            // SAFETY: O1.
             let slots: Vec<i64> = slots.iter().map(|slot| unsafe { slot.assume_init() }).collect();
-            let hashes = self.tree.block_hashes(&known.handle);
+            let hashes = self.attempt(|tree| tree.block_hashes(&known.handle));
             if stale {
                 assert_eq!(result, Err(Failure::Stale));
                 assert_eq!(hashes, Err(Failure::Stale));
@@ -306,13 +316,14 @@ impl Lockstep {
                 assert_eq!(hashes.unwrap(), self.digests(known.space, known.page));
             }
         }
-        let mut all = self.tree.all_indices().unwrap();
+        let mut all = self.attempt(|tree| tree.all_indices()).unwrap();
         all.sort_unstable();
         let mut expected: Vec<i64> =
             self.model.pages.iter().filter(|page| !page.gone).flat_map(|page| page.slots.clone()).collect();
         expected.sort_unstable();
         assert_eq!(all, expected);
-        assert!(self.tree.printed().unwrap().len() >= self.tree.stats().nodes);
+        self.attempt(|tree| tree.check()).unwrap();
+        assert!(self.attempt(|tree| tree.printed()).unwrap().len() >= self.tree.stats().nodes);
     }
 
     fn digests(&self, space: usize, page: Option<usize>) -> Vec<Digest> {
@@ -342,11 +353,37 @@ impl Lockstep {
     fn compare(&mut self) {
         let (total, protected) = self.model.sizes();
         assert_eq!((self.tree.total_size(), self.tree.protected_size()), (total, protected), "sizes");
-        if self.random.below(2) == 0 {
-            self.tree.drain_touches().unwrap();
-        }
         self.tree.check().unwrap();
         assert_eq!(Vec::from(self.tree.take_events()), std::mem::take(&mut self.events), "events");
+    }
+}
+
+/// A key, as it may be given.
+enum Numbers {
+    Narrow(Vec<u32>),
+    Wide(Vec<i64>),
+}
+
+impl Numbers {
+    fn new(tokens: &[u32], wide: bool) -> Self {
+        if wide {
+            Self::Wide(tokens.iter().map(|&token| token.into()).collect())
+        } else {
+            Self::Narrow(tokens.to_vec())
+        }
+    }
+
+    fn request<'a>(
+        &'a self,
+        name: &'a Option<Arc<Namespace>>,
+        start: Option<&'a Handle>,
+        known: Option<&'a Handle>,
+    ) -> Request<'a> {
+        let key = match self {
+            Self::Narrow(tokens) => Key::Narrow(tokens),
+            Self::Wide(tokens) => Key::Wide(tokens),
+        };
+        Request { key, namespace: Some(name), start, known }
     }
 }
 

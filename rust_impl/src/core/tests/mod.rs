@@ -1,59 +1,66 @@
-//! The tree against a naive page trie, on random calls. A failure names its seed, which replays it.
+//! The tree against a naive page trie, on random calls; and what nothing else would notice.
+//!
+//! A failure is made as small as can be and printed, and `proptest-regressions` keeps it for the next run.
+//! PROPTEST_CASES=N asks for fewer or more of them.
 
+#[allow(unsafe_code)]
+mod allocations;
+#[allow(unsafe_code)]
 mod lockstep;
+mod obligations;
+mod operations;
 mod page_trie;
+
+use proptest::prelude::*;
 
 use super::{Config, Failure, Handle, Insertion, Key, Limits, Policy, Request, Tree};
 use lockstep::Lockstep;
+use operations::story;
 
-const POLICIES: [Policy; 7] =
-    [Policy::Lru, Policy::Lfu, Policy::Fifo, Policy::Mru, Policy::Filo, Policy::Priority, Policy::Slru];
+fn plain() -> Config {
+    let limits = Limits::default();
+    Config { page_size: 1, policy: Policy::Lru, bigram: false, slru_threshold: 2, events: false, limits }
+}
 
-fn config(seed: u64) -> Config {
-    let choose = |shift: u32, from: u64| (seed >> shift) % from;
-    Config {
-        page_size: [1, 2, 16][(seed % 3) as usize],
-        policy: POLICIES[(seed % 7) as usize],
-        bigram: choose(2, 2) == 1,
-        slru_threshold: 1 + choose(3, 3) as i64,
-        events: choose(1, 2) == 1,
-        limits: match choose(4, 3) {
-            0 => Limits::default(),
-            1 => Limits { marks: 2, merged_marks: 2, generation: 256 },
-            _ => Limits { marks: 4, merged_marks: 3, generation: 2048 },
-        },
+/// So many cases, unless the environment says how many.
+fn cases(usual: u32) -> ProptestConfig {
+    let config = ProptestConfig::default();
+    let cases = if std::env::var_os("PROPTEST_CASES").is_some() { config.cases } else { usual };
+    ProptestConfig { cases, ..config }
+}
+
+proptest! {
+    #![proptest_config(cases(1500))]
+
+    #[test]
+    fn agrees_with_a_page_trie((config, steps) in story(150)) {
+        Lockstep::new(config).run(steps);
     }
 }
 
-#[test]
-fn agrees_with_a_page_trie() {
-    let only = std::env::var("TRIRADIX_SEED").ok().and_then(|seed| seed.parse().ok());
-    for seed in only.map_or(0..600, |seed: u64| seed..seed + 1) {
-        println!("seed {seed}: {:?}", config(seed));
-        Lockstep::new(seed, config(seed)).run(150);
+proptest! {
+    #![proptest_config(cases(60))]
+
+    #[test]
+    fn agrees_with_a_page_trie_over_long_runs((config, steps) in story(1_500)) {
+        Lockstep::new(config).run(steps);
     }
 }
 
-#[test]
-fn agrees_with_a_page_trie_over_long_runs() {
-    for seed in 1_000..1_021 {
-        println!("seed {seed}: {:?}", config(seed));
-        Lockstep::new(seed, config(seed)).run(1_500);
+proptest! {
+    #![proptest_config(cases(600))]
+
+    /// Each call, at each of its allocations.
+    #[test]
+    fn changes_nothing_where_memory_runs_out((config, steps) in story(60)) {
+        Lockstep::starved(config).run(steps);
     }
 }
 
 /// A path that was matched up to each of its pages is one run again after one match of all of it.
 #[test]
 fn reads_do_not_bloat() {
-    let config = Config {
-        page_size: 1,
-        policy: Policy::Lru,
-        bigram: false,
-        slru_threshold: 2,
-        events: false,
-        limits: Limits::default(),
-    };
-    let mut tree = Tree::new(config);
+    let mut tree = Tree::new(plain());
     let tokens: Vec<u32> = (0..2_000).collect();
     let slots: Vec<i64> = (0..2_000).collect();
     let request =
@@ -98,7 +105,7 @@ fn compares_to_the_position() {
 /// A bad number is refused, wherever it stands, and nothing has changed.
 #[test]
 fn refuses_what_is_no_token() {
-    let mut tree = Tree::new(config(0));
+    let mut tree = Tree::new(plain());
     fn request(key: &[i64]) -> Request<'_> {
         Request { key: Key::Wide(key), namespace: None, start: None, known: None }
     }
