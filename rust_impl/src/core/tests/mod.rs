@@ -22,6 +22,9 @@ fn plain() -> Config {
     Config { page_size: 1, policy: Policy::Lru, bigram: false, slru_threshold: 2, events: false, limits }
 }
 
+/// Steps of a story: Miri takes a second for a few of them.
+const STEPS: usize = if cfg!(miri) { 30 } else { 150 };
+
 /// So many cases, unless the environment says how many.
 fn cases(usual: u32) -> ProptestConfig {
     let config = ProptestConfig::default();
@@ -33,7 +36,7 @@ proptest! {
     #![proptest_config(cases(1500))]
 
     #[test]
-    fn agrees_with_a_page_trie((config, steps) in story(150)) {
+    fn agrees_with_a_page_trie((config, steps) in story(STEPS)) {
         Lockstep::new(config).run(steps);
     }
 }
@@ -42,6 +45,7 @@ proptest! {
     #![proptest_config(cases(60))]
 
     #[test]
+    #[cfg_attr(miri, ignore = "takes hours")]
     fn agrees_with_a_page_trie_over_long_runs((config, steps) in story(1_500)) {
         Lockstep::new(config).run(steps);
     }
@@ -52,13 +56,14 @@ proptest! {
 
     /// Each call, at each of its allocations.
     #[test]
-    fn changes_nothing_where_memory_runs_out((config, steps) in story(60)) {
+    fn changes_nothing_where_memory_runs_out((config, steps) in story(STEPS / 2)) {
         Lockstep::starved(config).run(steps);
     }
 }
 
 /// A path that was matched up to each of its pages is one run again after one match of all of it.
 #[test]
+#[cfg_attr(miri, ignore = "takes hours")]
 fn reads_do_not_bloat() {
     let mut tree = Tree::new(plain());
     let tokens: Vec<u32> = (0..2_000).collect();
