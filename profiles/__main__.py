@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 
 from profiles import candidates, pauses, record
 from profiles.compare import compare, path_of
 from profiles.report import CannotReport, report
 from profiles.sampler import CannotRecord
+from profiles.table import plain
 
 
 def parser() -> argparse.ArgumentParser:
@@ -70,9 +70,7 @@ def collect(options: argparse.Namespace) -> None:
     print(f"the pauses of the collector, {options.nodes:,} nodes", file=sys.stderr)
     measured = pauses.measure_all(options.implementations, options.nodes, options.python)
     pauses.write(measured, options.out)
-    shown = Table(title="Python's garbage collector", caption=pauses.explained(measured))
-    for column in ("", *pauses.COLUMNS):
-        shown.add_column(column, justify="right" if column else "left")
+    shown = plain("Python's garbage collector", pauses.explained(measured), ("", *pauses.COLUMNS))
     for name, cells in pauses.lines(measured):
         shown.add_row(name, *cells)
     Console().print(shown)

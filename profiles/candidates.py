@@ -26,6 +26,7 @@ from profiles.ranking import Verdict
 from profiles.record import at_least_one
 from profiles.rows import time_text
 from profiles.sampler import CannotRecord
+from profiles.table import plain
 
 SHOWN = 12
 SEEN = 0.02
@@ -124,8 +125,8 @@ def say(what: str) -> None:
 def run(options: argparse.Namespace) -> None:
     found = look(options)
     verdicts: list[Verdict] = found["verdicts"]
-    listed = [one for one in verdicts if max(one.function.held, one.function.wall) >= SEEN]
-    Console().print(table(listed[:SHOWN], found))
+    listed = [one for one in verdicts if max(one.function.held, one.function.wall) >= SEEN][:SHOWN]
+    Console().print(table(listed, found))
     for sentence in sentences(listed, found):
         print(sentence)
     if options.json:
@@ -135,64 +136,61 @@ def run(options: argparse.Namespace) -> None:
 
 def table(verdicts: Sequence[Verdict], found: dict[str, Any]) -> Table:
     caption = (
-        f"GIL held: the share of the time, with what the function calls; crossing into Rust costs "
-        f"{time_text(found['border'])} here; a bound is Amdahl's, for the whole program"
+        f"GIL: the share of the time in which the function, or what it calls, holds it. A crossing into Rust takes "
+        f"{time_text(found['border'])} here. Answers: called often, bound by processor or "
+        "memory, others wait for the GIL. At most: the whole program would be so many times as fast (Amdahl)."
     )
-    shown = Table(title="Would a rewrite in Rust pay?", caption=caption)
-    for column in (
-        "function",
-        "GIL held",
-        "calls/s",
-        "cost a call",
-        "often",
-        "CPU-bound",
-        "others wait",
-        "bound",
-        "verdict",
-    ):
-        shown.add_column(column, justify="left" if column in ("function", "verdict") else "right")
-    for one in verdicts:
+    columns = ("", "function", "GIL", "calls/s", "a call", "crossings", "answers", "at most")
+    shown = plain("Would a rewrite in Rust pay?", caption, columns, ("", "function"))
+    for number, one in enumerate(verdicts, start=1):
         function = one.function
-        file, line = function.where
         shown.add_row(
-            escape(f"{function.name}\n{file}:{line}"),
+            str(number),
+            escape(function.name),
             f"{function.held:.0%}",
-            "not counted" if function.calls is None else calls_text(function.calls, found["exact"]),
-            "?" if function.cost is None else cost_text(function.cost, found["border"]),
-            {None: "?", True: "yes", False: "no"}[one.often],
-            "yes" if one.bound else "no",
-            "yes" if one.holds_up else "no",
+            "?" if function.calls is None else calls_text(function.calls, found["exact"]),
+            "?" if function.cost is None else time_text(function.cost),
+            "?"
+            if function.cost is None
+            else f"{function.cost / found['border']:,.{0 if function.cost > 10 * found['border'] else 1}f}",
+            " ".join({None: "?", True: "yes", False: "no"}[answer] for answer in (one.often, one.bound, one.holds_up)),
             f"{one.speedup:.2f}×",
-            ("[bold]candidate[/]: " if one.candidate else "no: ") + escape(one.why),
         )
     return shown
 
 
 def calls_text(calls: float, exact: bool) -> str:
-    return f"{'' if exact else 'about '}{calls:,.0f}" if calls >= 1 else "below 1"
-
-
-def cost_text(cost: float, border: float) -> str:
-    return f"{time_text(cost)}\n{cost / border:,.0f} crossings"
+    if calls < 1:
+        return "below 1"
+    text = f"{calls / 1e6:,.1f} M" if calls >= 1e6 else f"{calls:,.0f}"
+    return text if exact else f"~{text}"
 
 
 def sentences(listed: Sequence[Verdict], found: dict[str, Any]) -> list[str]:
-    chosen = [one for one in listed if one.candidate]
+    """One for each function, and what follows from all of them."""
+    said = [f"{number}. {_sentence(one, found)}" for number, one in enumerate(listed, start=1)]
+    chosen = [one.function.name for one in listed if one.candidate]
+    asked = [name for name in chosen if name not in found["answers"]]
     if not chosen:
-        return [
+        said.append(
             f"No candidate: the GIL was held {found['held']:.0%} of the time, and no function both holds it for long "
             "and costs enough a call for a rewrite in Rust to pay."
-        ]
-    said = []
-    for one in chosen[:SHOWN]:
-        name = one.function.name
-        line = f"{name}: at most {one.saving:.0%} of the time would be saved, {one.speedup:.2f} times as fast in all."
-        if one.holds_up:
-            line += f" It holds the GIL while {found['waiting']:.1f} other threads wait for it, on average."
-        if name not in found["answers"]:
-            line += (
-                " To be asked first, nobody can measure it: is there an algorithm whose cost grows more slowly with "
-                f"its input? (--better-algorithm {name}, or --no-better-algorithm {name})"
-            )
-        said.append(line)
+        )
+    elif asked:
+        said.append(
+            "To be asked first, for nobody can measure it: is there an algorithm whose cost grows more slowly with its "
+            f"input, for {', '.join(asked)}? Answer with --better-algorithm {asked[0]} or "
+            f"--no-better-algorithm {asked[0]}."
+        )
+    return said
+
+
+def _sentence(one: Verdict, found: dict[str, Any]) -> str:
+    file, line = one.function.where
+    begin = f"{one.function.name} ({file}:{line}{f', from {one.function.caller}' if one.function.caller else ''}):"
+    if not one.candidate:
+        return f"{begin} no, {one.why}."
+    said = f"{begin} candidate, {one.why}. At most {one.saving:.0%} of the time would be saved."
+    if one.holds_up:
+        said += f" It holds the GIL while {found['waiting']:.1f} threads wait for it, on average."
     return said

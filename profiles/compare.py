@@ -10,10 +10,12 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from rich import markup
 from rich.table import Table
 
 from profiles import flamegraph, folded, rows
-from profiles.report import CannotReport, figure, page, read_stacks, table
+from profiles.report import figure, page, read_stacks, table
+from profiles.table import plain
 
 SHOWN = 15
 LEAST = 0.005
@@ -40,7 +42,7 @@ def changes(before: Mapping[folded.Stack, int], after: Mapping[folded.Stack, int
 def inclusive(stacks: Mapping[folded.Stack, int]) -> Counter[str]:
     """Frame, without its line → the share of samples that it is part of. Recursion counts once."""
     shares: Counter[str] = Counter()
-    for stack, share in folded.shares(flamegraph.without_lines(stacks)).items():
+    for stack, share in folded.shares(flamegraph.without_lines(flamegraph.without_start(stacks))).items():
         for frame in set(stack):
             shares[frame] += share  # type: ignore[assignment]  # a Counter of shares
     return shares
@@ -110,11 +112,9 @@ def compare(before: Path, after: Path) -> tuple[str, str, Table]:
         "<h2>Difference</h2><p>A box is as wide as the mean of its two shares: red has gained, blue has lost.</p>",
         f'<div class="graphs">{figure(graph, title, "")}</div>',
     ]
-    shown = Table(title=title)
-    for column in ("", "before", "after", "points"):
-        shown.add_column(column, justify="right" if column else "left")
+    shown = plain(title, "share of the samples with the function on their stack", ("", "before", "after", "points"))
     for name, cells in lines:
-        shown.add_row(escape_markup(name), *cells)
+        shown.add_row(markup.escape(name), *cells)
     return page("Two recordings", escape(title), "".join(body)), graph.file(), shown
 
 
@@ -124,10 +124,3 @@ def _single(stacks: Mapping[folded.Stack, int], name: str) -> str:
 
 def points(change: Change) -> str:
     return f"{(change.after - change.before) * 100:+.1f}"
-
-
-def escape_markup(text: str) -> str:
-    return text.replace("[", "\\[")
-
-
-__all__ = ["CannotReport", "changes", "compare", "inclusive", "path_of"]

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
+from itertools import dropwhile
 from pathlib import Path
 
-from profiles import folded
+from profiles import folded, waits
 from profiles.folded import Stack
 
 HERE = Path(__file__).parent
@@ -71,13 +72,26 @@ class FlameGraph:
 
 def flame_graph(stacks: Mapping[Stack, int], title: str) -> FlameGraph:
     """One recording; the width is the share of its samples, the colour tells the language."""
-    return _draw(title, [stacks])
+    return _draw(title, [without_start(stacks)])
 
 
 def differential(before: Mapping[Stack, int], after: Mapping[Stack, int], title: str) -> FlameGraph:
     """Two recordings in one picture: the width is the mean of both shares, so that what is lost is still there; red has
     gained, blue has lost. Lines are left out: an edit above a function would make it another."""
-    return _draw(title, [without_lines(before), without_lines(after)])
+    return _draw(title, [without_lines(without_start(stacks)) for stacks in (before, after)])
+
+
+def without_start(stacks: Mapping[Stack, int]) -> dict[Stack, int]:
+    """Without what starts a thread or the interpreter: native frames are not found there in every stack."""
+    found: dict[Stack, int] = {}
+    for stack, samples in stacks.items():
+        own = tuple(dropwhile(_starts, stack)) or stack
+        found[own] = found.get(own, 0) + samples
+    return found
+
+
+def _starts(frame: str) -> bool:
+    return not waits.is_python(frame) or folded.file(frame) in ("threading.py", "<frozen runpy>")
 
 
 def without_lines(stacks: Mapping[Stack, int]) -> dict[Stack, int]:

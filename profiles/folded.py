@@ -21,6 +21,7 @@ _PLACES = [
     str(ROOT),
     *(sysconfig.get_path(name) for name in ("purelib", "platlib", "stdlib")),
 ]
+_EDITABLE = re.compile(r"^build/__editable__[^/]*/")
 _HASH = re.compile(r"::h[0-9a-f]{16}$")
 _RUST = {"$LT$": "<", "$GT$": ">", "$u20$": " ", "$RF$": "&", "$C$": ",", "$u7b$": "{", "$u7d$": "}", "..": "::"}
 _MANGLED = re.compile("|".join(map(re.escape, _RUST)))
@@ -76,7 +77,7 @@ def short(file: str) -> str:
         return Path(file).name
     for place in _PLACES:
         if file.startswith(f"{place}/"):
-            file = file[len(place) + 1 :]
+            file = _EDITABLE.sub("", file[len(place) + 1 :])
             break
     parts = Path(file.lstrip("/")).parts
     for at in range(len(parts) - 1, -1, -1):

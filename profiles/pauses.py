@@ -32,8 +32,10 @@ LENGTH = 16
 REQUESTS = 60_000
 HELD = 2_000
 """Results and nodes that an engine keeps of its running requests."""
+BETWEEN = 500
+"""Requests before each collection that is asked for."""
 FORCED = 5
-COLUMNS = ("generation", "collections", "median pause", "longest pause", "all pauses", "when asked for")
+COLUMNS = ("generation", "collections", "median pause", "longest pause", "all pauses", "asked for")
 GENERATIONS = range(3)
 
 
@@ -73,13 +75,16 @@ def measure(implementation: str, nodes: int) -> dict[str, Any]:
     gc.collect()
     tracked = len(gc.get_objects())
     with Pauses() as served:
-        serve(cache, nodes, slots)
-    forced: dict[int, list[float]] = {}
-    for generation in GENERATIONS:
-        with Pauses() as asked:
-            for _ in range(FORCED):
+        serve(cache, nodes, slots, REQUESTS)
+    forced: dict[int, list[float]] = {generation: [] for generation in GENERATIONS}
+    for _ in range(FORCED):
+        for generation in GENERATIONS:
+            gc.disable()
+            serve(cache, nodes, slots, BETWEEN)
+            gc.enable()
+            with Pauses() as asked:
                 gc.collect(generation)
-        forced[generation] = asked.seconds[generation]
+            forced[generation] += asked.seconds[generation]
     return {
         "implementation": implementation,
         "nodes": nodes,
@@ -89,10 +94,10 @@ def measure(implementation: str, nodes: int) -> dict[str, Any]:
     }
 
 
-def serve(cache: triradix.PrefixCache, nodes: int, slots: array[int]) -> None:
+def serve(cache: triradix.PrefixCache, nodes: int, slots: array[int], requests: int) -> None:
     """A scheduler's own objects, some of which live on: each request is matched, inserted and evicted for."""
     running: deque[dict[str, Any]] = deque(maxlen=HELD)
-    for number in range(REQUESTS):
+    for number in range(requests):
         start = number * 7919 % nodes * LENGTH
         key = array("q", range(start, start + LENGTH))
         fresh = array("q", range((nodes + number) * LENGTH, (nodes + number + 1) * LENGTH))
@@ -119,7 +124,7 @@ def explained(measured: Sequence[dict[str, Any]]) -> str:
     tracked = ", ".join(f"{one['implementation']} {one['tracked']:,}" for one in measured)
     return (
         f"Pauses while {REQUESTS:,} requests are served from a cache of {measured[0]['nodes']:,} nodes, by generation, "
-        f"as gc.callbacks saw them, and the median of {FORCED} collections that are asked for then. Objects that the "
+        f"as gc.callbacks saw them, and the median of {FORCED} collections asked for by hand then. Objects that the "
         f"whole process has for the collector: {tracked}."
     )
 

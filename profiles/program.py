@@ -30,6 +30,7 @@ class Run:
     """What a run said of itself when it ended."""
 
     seconds: float
+    """Without those at the start that are not looked at, and those in which other programs had the processor."""
     processor: float
     """Seconds of processor time, of all threads."""
     ended: bool
@@ -55,7 +56,7 @@ class Program:
 
     def sample(self, kind: str, rate: int) -> sampler.Samples:
         with tempfile.TemporaryDirectory(prefix="triradix-program-") as folder:
-            process, pid = self._start(Path(folder, "run.json"), counts=False, quiet=True)
+            process, pid = self._start(Path(folder, "run.json"), counts=False)
             try:
                 time.sleep(self.after)
                 return sampler.sample(pid, kind, rate, self.limit, by_function=True)
@@ -65,7 +66,7 @@ class Program:
     def _run(self, counts: bool) -> Run:
         with tempfile.TemporaryDirectory(prefix="triradix-program-") as folder:
             result = Path(folder, "run.json")
-            process, _pid = self._start(result, counts, quiet=counts)
+            process, _pid = self._start(result, counts)
             try:
                 process.wait(self.limit + self.after)
                 ended = True
@@ -74,33 +75,33 @@ class Program:
             finally:
                 sampler.stop(process)
             if ended and process.returncode:
-                raise CannotRecord(f"{self.command[0]} ended with exit status {process.returncode}")
+                said = Path(f"{result}.errors").read_text(errors="replace").strip().splitlines()[-1:]
+                raise CannotRecord(": ".join([f"{self.command[0]} ended with exit status {process.returncode}", *said]))
             if not result.exists():
                 raise CannotRecord(f"{self.command[0]} was killed before it could say how long it ran")
             found = json.loads(result.read_text(encoding="utf-8"))
+        seconds = max(found["seconds"] - found["queued"], 0.01 * found["seconds"])
         calls: dict[Function, int] = {}
-        for file, line, _name, count in found["calls"]:
+        for file, line, count in found["calls"]:
             calls[short(file), line] = calls.get((short(file), line), 0) + count
-        return Run(found["seconds"], found["processor"], ended, calls, found["overhead"])
+        return Run(seconds, found["processor"], ended, calls, found["overhead"])
 
-    def _start(self, result: Path, counts: bool, quiet: bool) -> tuple[subprocess.Popen[Any], int]:
+    def _start(self, result: Path, counts: bool) -> tuple[subprocess.Popen[Any], int]:
         """The running program and the pid of its Python, which a script may have started in turn."""
         environment = dict(os.environ)
         path = environment.get("PYTHONPATH", "")
         environment["PYTHONPATH"] = os.pathsep.join([str(COUNTING), *([path] if path else [])])
         environment["TRIRADIX_PROFILE_RESULT"] = str(result)
         environment["TRIRADIX_PROFILE_COUNTS"] = "1" if counts else ""
+        environment["TRIRADIX_PROFILE_AFTER"] = str(self.after)
         environment["TRIRADIX_PROFILE_PYTHONPATH"] = path
-        try:
-            process = subprocess.Popen(
-                self.command,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL if quiet else None,
-            )
-        except OSError as error:
-            raise CannotRecord(f"{self.command[0]} cannot be started: {error.strerror}") from None
+        with open(f"{result}.errors", "wb") as errors:
+            try:
+                process = subprocess.Popen(
+                    self.command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors
+                )
+            except OSError as error:
+                raise CannotRecord(f"{self.command[0]} cannot be started: {error.strerror}") from None
         started = Path(f"{result}.pid")
         deadline = time.monotonic() + SECONDS_TO_START
         while not started.exists() or not started.read_text().endswith("\n"):

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 from profiles import folded, sampler, waits
 from profiles.program import Function
@@ -32,6 +33,8 @@ class Measured:
 
     name: str
     where: Function
+    caller: str
+    """Who calls it most of the time, "" if nobody of the program does: a candidate within another one is part of it."""
     held: float
     """The share of the time in which it, or what it calls, held the GIL: what a rewrite could save at most."""
     own: float
@@ -78,10 +81,14 @@ def measured(
     seen: Counter[str] = Counter()
     busy: Counter[str] = Counter()
     own: Counter[str] = Counter()
+    callers: dict[str, Counter[str]] = {}
     for stack, count in gil.stacks.items():
         frames = python_frames(stack)
         if frames:
             own[frames[-1]] += count
+        for caller, frame in pairwise(filter(is_programs_own, frames)):
+            if caller != frame:
+                callers.setdefault(frame, Counter())[caller] += count
     for stack, count in idle.stacks.items():
         wants = waits.state(stack) in (waits.RUNNING, waits.GIL)
         for frame in set(python_frames(stack)):
@@ -98,6 +105,7 @@ def measured(
             Measured(
                 folded.function(frame),
                 where,
+                folded.function(callers[frame].most_common(1)[0][0]) if frame in callers else "",
                 held[frame] / gil.intervals,
                 own[frame] / gil.intervals,
                 busy[frame] / seen[frame] if seen[frame] else 1.0,

@@ -1,6 +1,6 @@
 """A program to look for candidates in: the built-in workload through one cache, of ours or of a peer.
 
-    python profiles/replayed.py SYSTEM [REQUESTS]
+    python profiles/replayed.py SYSTEM [ROUNDS]
 
 SYSTEM is a name of triradix.compare.systems. The peers need their own Python, ``.peers/venv/bin/python``: `make peers`.
 """
@@ -22,20 +22,20 @@ from triradix.replay.requests import text_tokens  # noqa: E402
 from triradix.replay.workloads import make_workload  # noqa: E402
 
 CAPACITY = 400_000
-"""Tokens; what is above goes after each request."""
+"""Tokens; what is above goes after each request. All requests together have several times as many."""
+REQUESTS = 1_000
 
 
-def main(name: str, requests: int) -> None:
+def main(name: str, rounds: int) -> None:
     adapter = next(system for system in SYSTEMS if system.name == name).load()
     adapter.prepare()
     cache = adapter()
+    texts = [text_tokens(request.prompt) for request in make_workload("mixed", REQUESTS, seed=0).requests]
+    waiting = [(cache.key(text.astype(np.int64)), cache.values(np.arange(len(text), dtype=np.int64))) for text in texts]
     held = 0
-    for number, request in enumerate(make_workload("mixed", requests, seed=0).requests):
-        tokens = text_tokens(request.prompt).astype(np.int64)
-        key = cache.key(tokens)
-        values = cache.values(np.arange(number * len(tokens), (number + 1) * len(tokens)))
+    for key, values in waiting * rounds:
         cache.match(key)
-        held += len(tokens) - cache.insert(key, values)
+        held += len(key) - cache.insert(key, values)
         if held > CAPACITY:
             held -= cache.evict(held - CAPACITY)
             cache.forget_freed()
@@ -43,4 +43,4 @@ def main(name: str, requests: int) -> None:
 
 if __name__ == "__main__":
     os.environ.setdefault("SGLANG_FOLDER", str(ROOT / ".peers" / "sgl"))
-    main(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 4_000)
+    main(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 5)

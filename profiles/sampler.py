@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -83,7 +83,7 @@ def sample(
     # meanwhile (or is ending, and still there), nobody knows how often it looked.
     intervals = rate * seconds - 1
     if not _lives(pid) or passed * rate < intervals - 4 * intervals**0.5:
-        intervals = min(intervals, round(passed * rate))
+        intervals = min(intervals, max(round(passed * rate), _least(kind, document)))
     stacks = folded.of_speedscope(document)
     return Samples(kind, tuple(flags), max(1, intervals), int(errors[1]) if errors else 0, stacks, document)
 
@@ -94,6 +94,12 @@ def _lives(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except OSError:
         return False
+
+
+def _least(kind: str, document: Mapping[str, Any]) -> int:
+    """How often it must have looked at least, for one sample of a thread, or one of the GIL's holder, at a time."""
+    samples = [len(thread["samples"]) for thread in document["profiles"]]
+    return sum(samples) if kind == "gil" else max(samples, default=0)
 
 
 def _run(command: Sequence[str]) -> tuple[int, str, float]:

@@ -1,4 +1,4 @@
-"""A summary in the terminal, in tables that fit 80 columns."""
+"""Tables in the terminal, which fit 80 columns."""
 
 from __future__ import annotations
 
@@ -51,12 +51,17 @@ def _table(
     columns: Sequence[str],
     cells: Callable[[dict[str, Any]], list[str]],
 ) -> Table:
-    shown = Table(title=title, caption=caption, box=SIMPLE, padding=(0, 1, 0, 0), pad_edge=False)
-    for column in ("", *columns):
-        shown.add_column(
-            column, justify="right" if column else "left", min_width=max(map(len, column.split()), default=9)
-        )
+    shown = plain(title, caption, ("", *columns))
     for name, runs in rows.by_implementation(summary).items():
         for number, run in enumerate(runs):
             shown.add_row("" if number else name, *cells(run), end_section=number == len(runs) - 1)
+    return shown
+
+
+def plain(title: str, caption: str, columns: Sequence[str], words: Sequence[str] = ("",)) -> Table:
+    """An empty table; ``words``: the columns that hold words, not figures."""
+    shown = Table(title=title, caption=caption, box=SIMPLE, padding=(0, 1, 0, 0), pad_edge=False)
+    for column in columns:
+        width = max(map(len, column.split()), default=1)
+        shown.add_column(column, justify="left" if column in words else "right", min_width=width)
     return shown

@@ -38,7 +38,8 @@ def test_a_hot_loop_is_the_candidate(can_sample: None, tmp_path: Path, capsys: p
     command = ["candidates", "--rate", "100", "--json", str(tmp_path / "found.json"), "--", sys.executable]
     assert main([*command, str(PLANTED / "hot_loop.py")]) == 0
     said = capsys.readouterr().out
-    assert "score: at most" in said and "To be asked first" in said and "(--better-algorithm score" in said
+    assert "1. score (tests/planted/hot_loop.py:4, from main): candidate, called often, and dear enough." in said
+    assert "To be asked first" in said and "--better-algorithm score or" in said
     verdicts = json.loads((tmp_path / "found.json").read_text())["verdicts"]
     assert [one["function"]["name"] for one in verdicts if one["candidate"]] == ["score"]
     score = verdicts[0]
@@ -63,20 +64,20 @@ def test_a_wait_for_something_outside_is_none(can_sample: None) -> None:
     fetch = named(found)["fetch"]
     assert not fetch.bound and "waits" in fetch.why
     assert chosen(found) == []
-    assert candidates.sentences(found["verdicts"], found)[0].startswith("No candidate: ")
+    assert candidates.sentences(found["verdicts"], found)[-1].startswith("No candidate: ")
 
 
 def test_a_better_algorithm_is_asked_for_and_not_guessed(can_sample: None) -> None:
     found = look("quadratic.py")
     assert chosen(found) == ["unique"], found["verdicts"][:3]
-    (said,) = candidates.sentences(found["verdicts"], found)
-    assert "is there an algorithm whose cost grows more slowly" in said
+    said = candidates.sentences(found["verdicts"], found)[-1]
+    assert "whose cost grows more slowly with its input, for unique?" in said
     answered = {**found, "verdicts": again(found, {"unique": True}), "answers": {"unique": True}}
     assert chosen(answered) == []
     assert named(answered)["unique"].why == "a better algorithm comes first"
     denied = {**found, "verdicts": again(found, {"unique": False}), "answers": {"unique": False}}
     assert chosen(denied) == ["unique"]
-    assert "grows" not in candidates.sentences(denied["verdicts"], denied)[0]
+    assert "grows" not in candidates.sentences(denied["verdicts"], denied)[-1]
 
 
 def again(found: dict[str, Any], answers: dict[str, bool]) -> list[Verdict]:
@@ -151,6 +152,17 @@ def test_calls_are_counted_exactly_in_every_thread(tmp_path: Path) -> None:
     assert (counted[2], counted[3]) == (3000, 3)
 
 
+def test_what_comes_before_is_not_counted(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import time\ndef early(): pass\ndef late(): pass\nearly(); late()\ntime.sleep(1.2)\nlate()\ntime.sleep(0.3)\n"
+    )
+    run = Program([sys.executable, str(program)], 20, 0.8).count()
+    counted = {line: count for (file, line), count in run.calls.items() if file.endswith("program.py")}
+    assert (counted[2], counted[3]) == (0, 1)
+    assert run.seconds < 1.2
+
+
 def test_a_program_keeps_its_own_sitecustomize_and_its_environment(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text("import builtins\nbuiltins.customized = True\n")
     program = tmp_path / "program.py"
@@ -167,7 +179,7 @@ def test_a_program_keeps_its_own_sitecustomize_and_its_environment(tmp_path: Pat
 
 def test_a_program_that_does_not_end_is_stopped() -> None:
     run = Program([sys.executable, "-c", "while True: pass"], 1, 0.0).time()
-    assert not run.ended and 0.5 < run.seconds < 15
+    assert not run.ended and 0 < run.seconds < 15
 
 
 def test_calls_a_second_are_those_of_the_plain_run() -> None:
@@ -187,7 +199,7 @@ def test_crossing_into_rust_is_measured() -> None:
 
 
 def function(**changes: Any) -> ranking.Measured:
-    usual = {"name": "f", "where": ("a.py", 1), "held": 0.5, "own": 0.4, "busy": 1.0, "wall": 0.5}
+    usual = {"name": "f", "where": ("a.py", 1), "caller": "", "held": 0.5, "own": 0.4, "busy": 1.0, "wall": 0.5}
     return ranking.Measured(**{**usual, "calls": 5000.0, "cost": 1e-4, **changes})
 
 
@@ -249,5 +261,6 @@ def test_shares_come_from_the_samples_and_a_recursion_counts_once() -> None:
     f_found = found["f"]
     assert (f_found.held, f_found.own, f_found.busy, f_found.wall) == (0.5, 0.3, 0.8, 1.0)
     assert f_found.cost == pytest.approx(1e-4)
+    assert (f_found.caller, found["g"].caller, found["<module>"].caller) == ("<module>", "f", "")
     assert found["g"].calls == 0 and found["g"].cost is None
     assert ranking.waiting_for_gil(idle) == 0.2

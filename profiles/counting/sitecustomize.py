@@ -59,10 +59,16 @@ class _Counter:
             threading.setprofile(None)
             sys.setprofile(None)
 
-    def found(self) -> list[tuple[str, int, str, int]]:
+    def so_far(self) -> dict[int, int]:
+        """The calls of each code object, by its id; nothing is disturbed by looking."""
+        return {at: int(repr(counted)[len("count(") : -1]) - 1 for at, (counted, _code) in list(self.counts.items())}
+
+    def since(self, before: dict[int, int], folder: str) -> list[tuple[str, int, int]]:
+        """File, first line, calls."""
         return [
-            (code.co_filename, code.co_firstlineno, code.co_name, next(counted) - 1)
-            for counted, code in list(self.counts.values())
+            (os.path.join(folder, code.co_filename), code.co_firstlineno, calls - before.get(at, 0))
+            for at, calls in self.so_far().items()
+            for code in [self.counts[at][1]]
         ]
 
 
@@ -86,18 +92,34 @@ def _overhead() -> float:
     return counted - plain
 
 
-def _begin(result: str, counts: bool) -> None:
+def _queued() -> float:
+    """Seconds that the main thread was ready to run and had no processor, where the system counts them."""
+    try:
+        with open("/proc/self/schedstat") as file:
+            return int(file.read().split()[1]) / 1e9
+    except OSError:
+        return 0.0
+
+
+def _clocks() -> dict[str, float]:
+    return {"seconds": time.perf_counter(), "processor": time.process_time(), "queued": _queued()}
+
+
+def _begin(result: str, counts: bool, after: float) -> None:
+    """Note what is done from now on, or from so many seconds after now, until the program ends."""
     counter = _Counter()
     folder = os.getcwd()
-    began = time.perf_counter()
+    before, counted = [_clocks()], [counter.so_far()]
+
+    def begin_anew() -> None:
+        before[0], counted[0] = _clocks(), counter.so_far()
 
     def end() -> None:
-        passed, processor = time.perf_counter() - began, time.process_time()
         if counts:
             counter.stop()
-        calls = [(os.path.join(folder, file), *rest) for file, *rest in counter.found()]
-        facts = {"seconds": passed, "processor": processor, "calls": calls}
-        facts["overhead"] = _overhead() if counts else 0.0
+        now = _clocks()
+        passed = {name: now[name] - before[0][name] for name in now}
+        facts = {**passed, "calls": counter.since(counted[0], folder), "overhead": _overhead() if counts else 0.0}
         with open(result + ".partial", "w") as file:
             json.dump(facts, file)
         os.replace(result + ".partial", result)
@@ -105,6 +127,10 @@ def _begin(result: str, counts: bool) -> None:
     atexit.register(end)
     with open(result + ".pid", "w") as file:
         file.write(f"{os.getpid()}\n")
+    if after:
+        timer = threading.Timer(after, begin_anew)
+        timer.daemon = True
+        timer.start()
     if counts:
         counter.start()
 
@@ -123,6 +149,7 @@ def _others() -> None:
 
 _result = os.environ.pop("TRIRADIX_PROFILE_RESULT", None)
 _counts = os.environ.pop("TRIRADIX_PROFILE_COUNTS", "") == "1"
+_after = float(os.environ.pop("TRIRADIX_PROFILE_AFTER", "0"))
 _path = os.environ.pop("TRIRADIX_PROFILE_PYTHONPATH", None)
 if _result:
     if _path:
@@ -130,4 +157,4 @@ if _result:
     else:
         os.environ.pop("PYTHONPATH", None)
     _others()
-    _begin(_result, _counts)
+    _begin(_result, _counts, _after)
