@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from array import array
-from collections.abc import Sequence
-from typing import Any, NoReturn, TextIO
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NoReturn, TextIO, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +28,7 @@ from triradix.reference.tree import Tree
 from triradix.reference.undo import Undo
 from triradix.reference.walk import match, path_slots, walk
 
-_LITTLE_ENDIAN = np.dtype("<u4")
+_R = TypeVar("_R")
 
 
 class RadixCache:
@@ -97,9 +98,7 @@ class RadixCache:
     ) -> BatchMatchResult:
         """`match_prefix` of each key in order. Plain Python has no use for more than one of the ``threads``."""
         batch = _batch(keys, extra_keys, threads)
-        return BatchMatchResult(
-            self, tuple([run_alone(self._undo, self._match, words, namespace, None).node for words, namespace in batch])
-        )
+        return BatchMatchResult(self, run_alone(self._undo, self._match_each, batch))
 
     def peek_prefix(self, key: Key, extra_key: ExtraKey = None, *, start: protocol_results.Node | None = None) -> int:
         """The length that `match_prefix` would find; changes nothing. O(n + h)."""
@@ -113,7 +112,7 @@ class RadixCache:
     ) -> npt.NDArray[np.int64]:
         """`peek_prefix` of each key: their lengths."""
         batch = _batch(keys, extra_keys, threads)
-        lengths = [run_alone(self._undo, self._peek, words, namespace, None) for words, namespace in batch]
+        lengths = run_alone(self._undo, lambda: [self._peek(words, namespace, None) for words, namespace in batch])
         return np.array(lengths, np.int64)
 
     # Keep
@@ -214,10 +213,20 @@ class RadixCache:
     # What runs alone
 
     def _match(self, words: bytes, namespace: Namespace, start: Node | None) -> MatchResult:
+        return MatchResult(self._found(words, namespace, start), 0 if start is None else start._length)
+
+    def _found(self, words: bytes, namespace: Namespace, start: Node | None) -> Node:
         tree = self._tree
         run, key, goal, namespace = self._place(words, namespace, start)
         depth, birth = match(tree, run, key.base, key, goal)
-        return MatchResult(Node(self, tree.epoch, namespace, birth, depth), key.base)
+        return Node(self, tree.epoch, namespace, birth, depth)
+
+    def _match_each(self, batch: Iterable[tuple[bytes, Namespace]]) -> tuple[Node, ...]:
+        nodes = []
+        for words, namespace in batch:
+            nodes.append(self._found(words, namespace, None))
+            self._undo.clear()  # one that is interrupted keeps what is done
+        return tuple(nodes)
 
     def _peek(self, words: bytes, namespace: Namespace, start: Node | None) -> int:
         run, key, goal, _ = self._place(words, namespace, start)
@@ -344,10 +353,14 @@ def _words(key: object) -> bytes:
     if isinstance(key, PrefixKey):
         known = key.memo.get("reference")
         if known is None:
-            known = key.memo["reference"] = key.tokens.astype(_LITTLE_ENDIAN, copy=False).tobytes()
+            known = key.memo["reference"] = _little_endian(key.tokens)
         assert isinstance(known, bytes)
         return known
-    return as_tokens(key).astype(_LITTLE_ENDIAN, copy=False).tobytes()
+    return _little_endian(as_tokens(key))
+
+
+def _little_endian(tokens: npt.NDArray[np.uint32]) -> bytes:
+    return (tokens if sys.byteorder == "little" else tokens.byteswap()).tobytes()
 
 
 def _slots(values: object, tokens: int) -> Slots:
@@ -366,17 +379,17 @@ def _slots(values: object, tokens: int) -> Slots:
     return slots
 
 
-def _batch(keys: object, extra_keys: object, threads: object) -> list[tuple[bytes, Namespace]]:
-    """The checked arguments of a batch."""
-    words = [_element(_words, key, f"keys[{i}]") for i, key in enumerate(_sequence(keys, "keys"))]
+def _batch(keys: object, extra_keys: object, threads: object) -> Iterable[tuple[bytes, Namespace]]:
+    """The checked arguments of a batch. (No list of pairs, which the collector would walk.)"""
+    words = _each(_words, _sequence(keys, "keys"), "keys")
     namespaces = [as_namespace(None)] * len(words)
     if extra_keys is not None:
         given = _sequence(extra_keys, "extra_keys")
         if len(given) != len(words):
             raise ValueError(f"extra_keys has {len(given)} elements, keys has {len(words)}; they must be as many")
-        namespaces = [_element(as_namespace, extra_key, f"extra_keys[{i}]") for i, extra_key in enumerate(given)]
+        namespaces = _each(as_namespace, given, "extra_keys")
     as_threads(threads)
-    return list(zip(words, namespaces, strict=True))
+    return zip(words, namespaces, strict=True)
 
 
 def _sequence(items: object, name: str) -> list[Any]:
@@ -387,8 +400,12 @@ def _sequence(items: object, name: str) -> list[Any]:
     return list(items)
 
 
-def _element(convert: Any, item: object, place: str) -> Any:
+def _each(convert: Callable[[Any], _R], items: list[Any], name: str) -> list[_R]:
+    """All items converted; an error names the first that cannot be."""
+    converted: list[_R] = []
     try:
-        return convert(item)
+        for item in items:
+            converted.append(convert(item))
     except (TypeError, ValueError) as error:
-        raise type(error)(f"{place}: {error}") from None
+        raise type(error)(f"{name}[{len(converted)}]: {error}") from None
+    return converted
