@@ -7,7 +7,10 @@ import os
 import re
 import subprocess
 import sys
+from fnmatch import fnmatchcase
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[1]
 SCRIPT = ROOT / "rust_impl/benches/table.py"
@@ -113,6 +116,36 @@ def test_a_page_whose_markers_do_not_fit_stays_as_it_is(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
+def test_the_figures_of_a_verdict_are_computed(tmp_path: Path) -> None:
+    estimates = Estimates(tmp_path / "measured")
+    for group in ("walks, hot", "walks, cold"):
+        for row, times in (("slab", (10, 300)), ("box", (5, 100)), ("box, aligned", (4, 400))):
+            for column, time in zip(("1", "64"), times, strict=True):
+                estimates.add((group, row, column), time, time if group == "walks, hot" else 10 * time, time)
+    words = (
+        "A slab takes <!-- times: walks, hot | slab / box -->?<!-- end --> times as long,\n"
+        "<!-- percent: walks, hot | slab\n/ box @ 64 -->?<!-- end --> with 64,\n"
+        "<!-- times: walks, * | box* / slab -->?<!-- end --> the other way,\n"
+        "and from memory <!-- times: walks, cold | slab / walks, hot | slab -->?<!-- end -->.\n"
+    )
+    path = page(tmp_path, "the machine", "walks, hot", "walks, cold")
+    path.write_text(path.read_text(encoding="utf-8") + words, encoding="utf-8")
+    for _ in range(2):
+        assert run(tmp_path / "measured", "--page", path).stderr == ""
+        said = re.sub(r"<!-- (times|percent).*?-->|<!-- end -->", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+        assert said.endswith(
+            "A slab takes 2 to 3 times as long,\n300 % with 64,\n0.33 to 1.3 the other way,\nand from memory 10.\n"
+        )
+    path.write_text(
+        path.read_text(encoding="utf-8").replace("hot | slab / box", "hot | slab / boxes"), encoding="utf-8"
+    )
+    before = path.read_bytes()
+    assert run(tmp_path / "measured", "--page", path).stderr == (
+        "The page stays as it is: it says something of 'walks, hot | slab / boxes', of which nothing was measured.\n"
+    )
+    assert path.read_bytes() == before
+
+
 def test_what_cannot_be_read_is_said_in_a_sentence(tmp_path: Path) -> None:
     empty = run(tmp_path)
     assert empty.returncode == 1
@@ -137,3 +170,32 @@ def test_every_table_of_the_page_is_filled_and_has_a_verdict() -> None:
         assert re.search(r"^\| .*\*\*[\d.,]+\*\*", block, re.MULTILINE), name
     for section in text.split("\n## ")[1:]:
         assert "**Verdict.**" in section or "<!-- table: the machine -->" in section, section.splitlines()[0]
+
+
+def test_the_figures_in_the_verdicts_are_those_of_the_tables() -> None:
+    """Computed from the rounded medians that the tables show, and so to within their rounding."""
+    text = PAGE.read_text(encoding="utf-8")
+    medians: dict[tuple[str, str, str], float] = {}
+    for name, block in BLOCK.findall(text)[1:]:  # the first one is about the machine
+        header, _, *rows = [line[2:-2].split(" | ") for line in block.splitlines() if line.startswith("|")]
+        for row, *cells in rows:
+            for column, cell in zip(header[1:], cells, strict=True):
+                if cell != "–":
+                    medians[name, row, column] = float(cell.split(" ")[0].strip("*").replace(",", ""))
+    figures = re.findall(r"<!-- (times|percent): ([^>]*?) -->([^<]*)<!-- end -->", text)
+    assert len(figures) > 20
+    for unit, what, said in figures:
+        rows, _, columns = " ".join(what.split()).partition(" @ ")
+        (group, row), (*other_group, other) = (side.split(" | ") for side in rows.split(" / "))
+        found = [
+            median / medians[key]
+            for (one, name, column), median in medians.items()
+            if fnmatchcase(one, group) and fnmatchcase(name, row) and (not columns or column in columns.split("; "))
+            for key in medians
+            if key[2] == column and fnmatchcase(key[1], other) and key[0] == (other_group or [one])[0]
+        ]
+        ends = [
+            float(end.replace(",", "")) / (100 if unit == "percent" else 1) for end in said.rstrip(" %").split(" to ")
+        ]
+        assert (ends[0], ends[-1]) == pytest.approx((min(found), max(found)), rel=0.06), what
+    assert not re.search(r"^<!-- (times|percent)", text, re.MULTILINE), "Markdown would end the paragraph there"

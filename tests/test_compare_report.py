@@ -182,6 +182,12 @@ def test_the_page_stands_alone() -> None:
     assert "nan" not in words.lower().split()
 
 
+def test_the_page_tells_quartiles_and_the_interval_of_the_ratio() -> None:
+    text = render_page(report("hot-128", rust=[1.0, 2.0, 3.0], sglang_rust_raw=[5.0, 10.0, 15.0]))
+    title = "quartiles 1.5 and 2.5 µs, 3 rounds; the ratio with 95 % confidence between 0.2 and 0.2"
+    assert f'title="{title}"' in text
+
+
 def test_the_page_escapes_and_bears_what_is_missing() -> None:
     made = report("evict")
     made["rows"][0]["title"] = "<script>alert(1)</script>"

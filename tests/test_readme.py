@@ -14,6 +14,7 @@ import triradix
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+ABLATIONS = (ROOT / "docs" / "ABLATIONS.md").read_text(encoding="utf-8")
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 
 
@@ -45,6 +46,27 @@ def test_every_target_that_is_named_exists(text: str) -> None:
     defined = set(re.findall(r"^([a-z-]+):", MAKEFILE, re.MULTILINE))
     assert named
     assert named <= defined
+
+
+def test_a_command_takes_as_long_everywhere() -> None:
+    """What `make help` and the two READMEs say of the same command."""
+    benchmarks = (ROOT / "asv_benchmarks" / "README.md").read_text(encoding="utf-8")
+    readme = re.search(r"^\|.*`make bench`.*\| (.*?) a commit \|", README, re.MULTILINE)
+    table = dict(
+        re.findall(r"^\| `make (bench(?:-full)?)` \| .*? \| (5 minutes|half an hour)", benchmarks, re.MULTILINE)
+    )
+    help_says = dict(re.findall(r"^(bench(?:-full)?):.*\((.*?)\)", MAKEFILE, re.MULTILINE))
+    assert readme
+    assert table == help_says == {"bench": readme[1], "bench-full": "half an hour"}
+    ablations = [
+        re.search(pattern, text, re.MULTILINE)
+        for pattern, text in (
+            (r"^ablations:.* \((\d+) minutes", MAKEFILE),
+            (r"^\|.*`make ablations` \| (\d+) minutes", README),
+            (r"^`make ablations` .*\(in about (\d+) minutes\)", ABLATIONS),
+        )
+    ]
+    assert len({found and found[1] for found in ablations}) == 1, ablations
 
 
 def test_every_file_that_is_linked_exists() -> None:

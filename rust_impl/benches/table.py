@@ -1,4 +1,4 @@
-"""The tables of docs/ABLATIONS.md, from what criterion wrote.
+"""The tables of docs/ABLATIONS.md, and the figures in its verdicts, from what criterion wrote.
 
     python table.py TARGET/criterion                  prints every table that was measured
     python table.py TARGET/criterion --page PAGE.md   puts each between its markers in that page
@@ -6,6 +6,13 @@
 criterion keeps a folder for each benchmark, with `new/benchmark.json` (its names) and `new/estimates.json` (nanoseconds
 for each call). Its group becomes a table, its function a row, its parameter a column; rows and columns stand in the
 order in which they were measured. A cell shows the median and its confidence interval; the least of a column is bold.
+
+A verdict says how many times as much one row takes as another, between
+
+    <!-- times: TABLE | ROW / ROW --> and <!-- end -->
+
+over all columns that both have; with "percent" as a percentage. The second row may be one of another table (TABLE | ROW
+/ TABLE | ROW), " @ COLUMN; COLUMN" at the end takes these columns alone, and names may be shell patterns.
 """
 
 from __future__ import annotations
@@ -19,9 +26,11 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 MARKERS = re.compile(r"(<!-- table: (?P<name>[^\n]*?) -->\n).*?(<!-- end of table -->)", re.DOTALL)
+SAID = re.compile(r"(<!-- (?P<unit>times|percent): (?P<what>[^>]*?) -->)[^<]*(<!-- end -->)")
 MACHINE = "the machine"
 NOISE = "noise"
 
@@ -133,6 +142,34 @@ def cpu_info() -> str:
         return ""
 
 
+def ratios(what: str, estimates: Sequence[Estimate]) -> list[float]:
+    """What a verdict compares. Raises Unusable if none of it was measured."""
+    rows, _, columns = " ".join(what.split()).partition(" @ ")
+    above, _, below = (side.split(" | ") for side in rows.partition(" / "))
+    found = [
+        one.median / other.median
+        for one in estimates
+        if fnmatchcase(one.group, above[0]) and fnmatchcase(one.row, above[-1])
+        if not columns or one.column in columns.split("; ")
+        for other in estimates
+        if other.column == one.column and fnmatchcase(other.row, below[-1])
+        if fnmatchcase(other.group, below[0] if len(below) > 1 else one.group)
+    ]
+    if not found:
+        raise Unusable(f"The page stays as it is: it says something of {what!r}, of which nothing was measured.")
+    return found
+
+
+def said(unit: str, found: Sequence[float]) -> str:
+    """The least and the largest in two digits, or one figure if these look alike."""
+
+    def write(value: float) -> str:
+        return f"{100 * value:.0f}" if unit == "percent" else f"{float(f'{value:.2g}'):,.4g}"
+
+    ends = " to ".join(in_order(write(value) for value in (min(found), max(found))))
+    return f"{ends} %" if unit == "percent" else ends
+
+
 def fill(page: str, blocks: dict[str, str]) -> str:
     """The page with each block between its markers. Raises Unusable if the markers and the blocks do not fit."""
     wanted = [match["name"] for match in MARKERS.finditer(page)]
@@ -159,7 +196,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for name, block in blocks.items():
                 print(f"## {name}\n\n{block}")
         else:
-            given.page.write_text(fill(given.page.read_text(encoding="utf-8"), blocks), encoding="utf-8")
+            page = fill(given.page.read_text(encoding="utf-8"), blocks)
+            page = SAID.sub(lambda at: f"{at[1]}{said(at['unit'], ratios(at['what'], estimates))}{at[4]}", page)
+            given.page.write_text(page, encoding="utf-8")
     except (Unusable, OSError) as error:
         print(error, file=sys.stderr)
         return 1

@@ -1,4 +1,4 @@
-//! A child table as the crate has it: linear probing, here at most three quarters full.
+//! A child table as the crate has it: linear probing, at most four fifths full.
 
 /// Words with the upper half of the hash and the id: a look-up reads one cache line in most cases, which is known
 /// beforehand, so that it can be prefetched.
@@ -13,7 +13,10 @@ const NIL: u32 = u32::MAX;
 impl Linear {
     /// Of (hash, id), which are `count`.
     pub fn new(count: usize, entries: impl Iterator<Item = (u64, u32)>) -> Self {
-        let len = (count * 4 / 3 + 1).next_power_of_two();
+        let mut len = 16;
+        while count * 5 > len * 4 {
+            len *= 2;
+        }
         let mut table = Linear { words: vec![EMPTY; len], mask: len - 1 };
         for (hash, id) in entries {
             let mut at = hash as usize & table.mask;

@@ -82,7 +82,7 @@ class Parallel(Batch):
     """What several threads do with batches: on every core, and only for systems that have such calls."""
 
     every_core = True
-    most_rounds = 7
+    most_rounds = 5
 
     def setup(self, adapter: type[Adapter], scale: Scale, rng: np.random.Generator) -> None:
         if "match of many" not in adapter.calls:

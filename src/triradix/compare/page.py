@@ -8,7 +8,7 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-from triradix.compare.report import Report, number
+from triradix.compare.report import Report, number, ratio_text
 from triradix.compare.systems import SYSTEMS
 from triradix.compare.table import footnotes, median_text, ratio_to_peer, stands_in, title_text
 from triradix.replay.charts import Axis, Series, line_chart, log_axis
@@ -131,6 +131,9 @@ def _cell(row: dict[str, Any], cell: dict[str, Any] | None) -> str:
     if cell is None or cell["median"] is None:
         return f'<td title="{escape(cell["missing"] or "") if cell else ""}">–</td>'
     spread = f"quartiles {number(cell['q1'])} and {number(cell['q3'])} {row['unit']}, {len(cell['rounds'])} rounds"
+    if cell["ratio"]:
+        low, high = (ratio_text(cell["ratio"][end]) for end in ("low", "high"))
+        spread += f"; the ratio with 95 % confidence between {low} and {high}"
     text = f'<td title="{escape(spread)}">{median_text(cell)}{_mark(cell["met"])}'
     if cell["ratio"]:
         text += f"<small>{ratio_to_peer(row, cell)}</small>"
