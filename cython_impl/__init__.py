@@ -3,6 +3,7 @@
 from triradix import results as _types
 
 try:
+    from triradix.cython_impl.built import build_info
     from triradix.cython_impl.cache import RadixCache
     from triradix.cython_impl.results import BatchMatchResult, EvictResult, InsertResult, MatchResult, Node
 except ImportError as error:
@@ -17,4 +18,4 @@ _types.BatchMatchResult.register(BatchMatchResult)
 _types.InsertResult.register(InsertResult)
 _types.EvictResult.register(EvictResult)
 
-__all__ = ["BatchMatchResult", "EvictResult", "InsertResult", "MatchResult", "Node", "RadixCache"]
+__all__ = ["BatchMatchResult", "EvictResult", "InsertResult", "MatchResult", "Node", "RadixCache", "build_info"]

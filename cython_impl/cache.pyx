@@ -26,6 +26,7 @@ from .keys cimport (
     release_tokens, remember, same_length, take_slots, take_slowly, take_tokens,
 )
 from .locks cimport lock_page, unlock_page
+from .log cimport RESET, hand_over, note
 from .printing cimport print_forest
 from .results cimport InsertResult, MatchResult, Node, array_data, new_array, place_of
 from .slab cimport slab_live
@@ -198,6 +199,8 @@ cdef class RadixCache:
             finally:
                 release_tokens(&tokens)
                 release_slots(&slots)
+        if self.forest.tree.noted != NULL:
+            hand_over(self.forest)
         return result
 
     cdef Answer insert_below(self, Place place, Insertion *insertion, InsertResult result) except *:
@@ -249,13 +252,19 @@ cdef class RadixCache:
 
     def evict(self, num_tokens):
         """Free pages by the policy until at least ``num_tokens`` units are free."""
-        return evict_from(self.forest, False, None, count_of(num_tokens, "num_tokens"))
+        result = evict_from(self.forest, False, None, count_of(num_tokens, "num_tokens"))
+        if self.forest.tree.noted != NULL:
+            hand_over(self.forest)
+        return result
 
     def evict_namespace(self, extra_key, num_tokens=None):
         """``evict`` among the pages of one namespace; None: as many as can go."""
         name = namespace_of(extra_key)
         wanted = INT64_MAX if num_tokens is None else count_of(num_tokens, "num_tokens")
-        return evict_from(self.forest, True, name, wanted)
+        result = evict_from(self.forest, True, name, wanted)
+        if self.forest.tree.noted != NULL:
+            hand_over(self.forest)
+        return result
 
     def reset(self):
         """Drop everything. All nodes become stale; queued events stay."""
@@ -265,10 +274,13 @@ cdef class RadixCache:
             if event == NULL:
                 raise MemoryError
         self.forest.enter()
+        note(&self.forest.tree, RESET, self.forest.tree.total, 0)
         self.forest.clear()
         self.forest.names.clear()
         if event != NULL:
             event_queue(&self.forest.tree, event)
+        if self.forest.tree.noted != NULL:
+            hand_over(self.forest)
 
     # Look.
 

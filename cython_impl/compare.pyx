@@ -125,7 +125,7 @@ cdef extern from *:
     Loops loops
     int choose_loops(int) noexcept
 
-choose_loops(2)
+cdef int chosen = choose_loops(2)
 
 
 def use_loops(int most):
@@ -133,7 +133,14 @@ def use_loops(int most):
 
     Returns which of them they are: the best up to ``most`` that this processor has.
     """
-    return choose_loops(most)
+    global chosen
+    chosen = choose_loops(most)
+    return chosen
+
+
+def loops_name():
+    """Which of the loops are in use."""
+    return ("any", "avx2", "avx512")[chosen]
 
 
 cdef int64_t common_prefix(Key key, const uint32_t *stored, int64_t count) noexcept nogil:

@@ -5,6 +5,7 @@ from libc.stdint cimport int64_t, uint32_t
 from .births cimport birth_shortened
 from .events cimport REMOVED, event_free, event_new, event_queue
 from .hash_functions cimport event_hash
+from .log cimport EVICT, note
 from .marks cimport fold, marks_prune
 from .merge cimport merge_pending, merge_upwards
 from .node cimport run_remove, run_shorten
@@ -114,6 +115,8 @@ cdef int64_t evict_pages(Tree *tree, uint32_t space, int64_t wanted, int64_t *sl
         if run_at(tree, run).end == above:
             finish_segment(tree, run)
     tree.evicted_tokens += freed
+    if freed:
+        note(tree, EVICT, freed, tree.total)
     return freed
 
 

@@ -7,6 +7,7 @@ from libc.stdint cimport int64_t, uint32_t
 
 from .births cimport births_move
 from .children cimport child_remove, child_replace, only_child
+from .log cimport GONE, MERGE, note
 from .marks cimport MERGED_MARKS, marks_prune, merged_mark_count, top_mark
 from .node cimport copy_window, hide, show, spare_memory
 from .slab cimport slab_give
@@ -73,6 +74,8 @@ cdef void absorb(Tree *tree, uint32_t upper, uint32_t lower) noexcept nogil:
         detail_of(tree, lower).hashed = detail_of(tree, upper).hashed
     if not has_locked_pages(tree, lower):
         detail_of(tree, lower).locked_end = detail_of(tree, upper).locked_end
+    note(tree, MERGE, length_of_run(above), <int64_t> below.end - below.start)
+    note(tree, GONE, above.start, 0)
     births_move(tree, above.marks, 0, upper, lower)
     mark_of(tree, top).above = above.marks
     detail_of(tree, lower).mark_count += detail_of(tree, upper).mark_count

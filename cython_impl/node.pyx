@@ -5,6 +5,7 @@ from libc.string cimport memcpy, memset
 
 from .children cimport child_add, child_remove, hash_of_stored
 from .hash_functions cimport DIGEST
+from .log cimport COPY, GONE, MADE, note
 from .queue cimport UNQUEUED, refresh_candidate
 from .slab cimport slab_give, slab_take
 from .span cimport Span, copy_slots, span_bytes, span_free, span_make_digests, span_new, tokens_of
@@ -82,6 +83,7 @@ cdef void spare_memory(Tree *tree, Span *span) noexcept nogil:
     cdef Span *own
     if span.size < SPARSE or <int64_t> span.live * 2 >= span.size:
         return
+    note(tree, COPY, span.live, span.size)
     run = span.first_run
     while run:
         following = detail_of(tree, run).span_next
@@ -106,6 +108,7 @@ cdef uint32_t run_make(Tree *tree, uint32_t parent, uint32_t space, Span *span, 
     show(tree, made, span, 0)
     detail_of(tree, made).hash = hash_of_stored(tree, made)
     child_add(tree, made)
+    note(tree, MADE, span.size, start)
     return made
 
 
@@ -114,6 +117,7 @@ cdef void run_remove(Tree *tree, uint32_t run) noexcept nogil:
     cdef Span *span = detail_of(tree, run).span
     cdef uint32_t mark = run_at(tree, run).marks
     cdef uint32_t above
+    note(tree, GONE, run_at(tree, run).start, 0)
     refresh_candidate(tree, run)
     child_remove(tree, run)
     if hide(tree, run):

@@ -11,6 +11,7 @@ from .children cimport children_free
 from .events cimport event_free, event_queue
 from .exclusive cimport nap
 from .heap cimport heap_free, heap_reserve
+from .log cimport notes_free
 from .node cimport run_new
 from .slab cimport slab_bytes, slab_free, slab_give, slab_init, slab_live, slab_reserve, slab_take
 from .span cimport span_free
@@ -49,6 +50,7 @@ cdef class Forest:
             following = event.next
             event_free(event)
             event = following
+        notes_free(self.tree.noted)
 
     cdef int wait(self) except -1:
         while self.busy:

@@ -4,6 +4,7 @@ from libc.stdint cimport int64_t, uint32_t
 
 from .births cimport births_move
 from .children cimport child_add, child_replace, hash_of_stored
+from .log cimport MADE, SPLIT, note
 from .marks cimport MOST_MARKS, mark_make
 from .node cimport run_new, show
 from .tree cimport Detail, Mark, Run, Tree, detail_of, length_of_run, mark_of, run_at
@@ -34,6 +35,8 @@ cdef uint32_t split(Tree *tree, uint32_t run, int64_t depth) noexcept nogil:
     below.hashed -= above.hashed
     below.hash = hash_of_stored(tree, run)
     child_add(tree, run)
+    note(tree, MADE, length_of_run(upper), upper.start)
+    note(tree, SPLIT, depth, length_of_run(lower))
     return made
 
 

@@ -107,6 +107,18 @@ cdef struct Event:
     uint32_t *tokens         # with the overlap
 
 
+cdef struct Note:
+    uint32_t kind
+    int64_t first
+    int64_t second
+
+
+cdef struct Notes:           # for the log: those that nobody was told yet
+    uint32_t count
+    uint32_t room
+    Note *notes
+
+
 cdef enum:
     MOST_PENDING = 64
 
@@ -151,6 +163,7 @@ cdef struct Tree:
     int64_t inserts
     int64_t inserted_tokens
     int64_t evicted_tokens
+    Notes *noted             # NULL: none
 
 
 cdef struct Place:           # a page; depth 0: a root, or a namespace without pages if run is 0 too

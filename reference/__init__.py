@@ -5,6 +5,7 @@ does; then `cache` for how a caller gets there. `undo` and `exclusive` say what 
 threads; `hashing` and `events` stand aside; `check` lists every invariant.
 """
 
+from triradix.reference.built import build_info
 from triradix.reference.cache import RadixCache
 
-__all__ = ["RadixCache"]
+__all__ = ["RadixCache", "build_info"]

@@ -21,6 +21,7 @@ from triradix.reference import births, check, eviction, hashing, locks, printing
 from triradix.reference.events import removed
 from triradix.reference.exclusive import run_alone
 from triradix.reference.insert import insert
+from triradix.reference.log import RESET, hand_over, note
 from triradix.reference.node import Run
 from triradix.reference.results import BatchMatchResult, EvictResult, InsertResult, MatchResult, Node
 from triradix.reference.span import Units
@@ -134,7 +135,9 @@ class RadixCache:
         rank = as_int64(priority, "priority")
         inserted = as_count(inserted_len, "inserted_len")
         node = self._own_start(start, extra_key, namespace)
-        return run_alone(self._undo, self._insert, words, slots, namespace, node, rank, inserted)
+        result = run_alone(self._undo, self._insert, words, slots, namespace, node, rank, inserted)
+        hand_over()
+        return result
 
     def inc_lock_ref(self, node: protocol_results.Node) -> int:
         """Lock every page from ``node`` to the root; returns the units that became protected."""
@@ -148,17 +151,22 @@ class RadixCache:
 
     def evict(self, num_tokens: int) -> EvictResult:
         """Free pages by rank until ``num_tokens`` units are free, or no page can go."""
-        return run_alone(self._undo, self._evict, as_count(num_tokens, "num_tokens"), None)
+        result = run_alone(self._undo, self._evict, as_count(num_tokens, "num_tokens"), None)
+        hand_over()
+        return result
 
     def evict_namespace(self, extra_key: ExtraKey, num_tokens: int | None = None) -> EvictResult:
         """`evict` among the pages of one namespace; None: all that can go."""
         namespace = as_namespace(extra_key)
         wanted = None if num_tokens is None else as_count(num_tokens, "num_tokens")
-        return run_alone(self._undo, self._evict, wanted, namespace)
+        result = run_alone(self._undo, self._evict, wanted, namespace)
+        hand_over()
+        return result
 
     def reset(self) -> None:
         """Drop everything; all nodes become stale. O(runs)."""
         run_alone(self._undo, self._reset)
+        hand_over()
 
     # Look
 
@@ -271,6 +279,7 @@ class RadixCache:
             old.events.append(AllBlocksCleared())
         self._undo.keep_value(self, "_tree")
         self._tree = new
+        note(self._undo, RESET, old.counts.total)
         self._undo.clear()
         old.take_apart()
 

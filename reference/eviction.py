@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from triradix.keys import Slots
+from triradix.reference.log import EVICT, note
 from triradix.reference.marks import Mark
 from triradix.reference.merge import merge_upwards
 from triradix.reference.walk import prune_above
@@ -44,6 +45,8 @@ def evict(tree: Tree, wanted: int | None, space: Space | None) -> tuple[list[Slo
             digests += reversed(run.digests[(top - run.start) // tree.page_size :])
         _cut(tree, run, top)
     tree.counts.evicted_tokens += freed
+    if freed:
+        note(tree.undo, EVICT, freed, tree.counts.total)
     return slots, digests
 
 

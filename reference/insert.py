@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from triradix.keys import Slots
 from triradix.reference.births import Birth
 from triradix.reference.events import stored
+from triradix.reference.log import MADE, note
 from triradix.reference.merge import merge_upwards
 from triradix.reference.node import Run
 from triradix.reference.span import Span, Units
@@ -65,5 +66,6 @@ def _hang(tree: Tree, parent: Run, leaf: Run) -> None:
     counts.runs += 1
     counts.total += leaf.end - leaf.start
     tree.hold(leaf.span)
+    note(tree.undo, MADE, leaf.end - leaf.start, leaf.start)
     merge_upwards(tree, leaf)
     tree.offer(leaf)

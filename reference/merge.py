@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from triradix.reference.births import move_anchors
+from triradix.reference.log import MERGE, note
 from triradix.reference.marks import Marks, pruned
 from triradix.reference.node import Run
 
@@ -36,6 +37,7 @@ def merge_upwards(tree: Tree, run: Run) -> None:
 def _merge(tree: Tree, upper: Run, run: Run, inner: Marks) -> None:
     parent = upper.parent
     assert parent is not None, "a root is not merged"
+    note(tree.undo, MERGE, upper.end - upper.start, run.end - run.start)
     tree.undo.keep(upper)
     tree.undo.keep(run)
     page = upper.first_page(tree.page_size)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from triradix.reference.births import move_anchors
+from triradix.reference.log import MADE, SPLIT, note
 from triradix.reference.marks import segment
 from triradix.reference.node import Run
 
@@ -42,6 +43,8 @@ def split(tree: Tree, run: Run, depth: int) -> Run:
     run.parent = upper
     parent.children[page] = upper
     move_anchors(tree, upper.marks, run, upper, run.marks[0].birth)
+    note(tree.undo, MADE, upper.end - upper.start, upper.start)
+    note(tree.undo, SPLIT, depth, run.end - depth)
     return upper
 
 

@@ -13,6 +13,7 @@ from triradix.events import KVCacheEvent
 from triradix.reference.births import Birth
 from triradix.reference.counts import Counts
 from triradix.reference.heap import Queue, Rank, rank_of_mark, ranks_by_hits
+from triradix.reference.log import COPY, GONE, note
 from triradix.reference.node import Run
 from triradix.reference.spaces import Space
 from triradix.reference.span import Span
@@ -80,6 +81,7 @@ class Tree:
 
     def empty(self, run: Run) -> None:
         """Nothing of the tree hangs on ``run`` any more."""
+        note(self.undo, GONE, run.start)
         run.space.leaves.withdraw(run)
         run.parent, run.children, run.inner, run.digests = None, {}, (), ()
         run.end = run.locked_end = run.start
@@ -95,6 +97,7 @@ class Tree:
         self.let_go(span, gone)
         if not span.live or 2 * span.live >= len(span.slots):
             return
+        note(self.undo, COPY, span.live, len(span.slots))
         # Everything else that the span shows lies above: this run is a leaf.
         holder: Run | None = run
         while span.live and holder is not None:

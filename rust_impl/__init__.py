@@ -2,6 +2,7 @@
 
 import os
 
+from triradix import log as _log
 from triradix import results as _results
 
 try:
@@ -14,6 +15,8 @@ try:
         RadixCache,
         after_fork,
         before_fork,
+        build_info,
+        listen,
     )
 except ModuleNotFoundError as error:
     if error.name != "_triradix_rust":
@@ -23,9 +26,10 @@ except ModuleNotFoundError as error:
         "it needs cargo"
     ) from None
 
-__all__ = ["BatchMatchResult", "EvictResult", "InsertResult", "MatchResult", "Node", "RadixCache"]
+__all__ = ["BatchMatchResult", "EvictResult", "InsertResult", "MatchResult", "Node", "RadixCache", "build_info"]
 
 for _own in (BatchMatchResult, EvictResult, InsertResult, MatchResult, Node):
     getattr(_results, _own.__name__).register(_own)
 
+_log.listen("rust", listen)
 os.register_at_fork(before=before_fork, after_in_parent=after_fork, after_in_child=after_fork)

@@ -21,10 +21,14 @@ __all__ = [
     "RadixCache",
     "after_fork",
     "before_fork",
+    "build_info",
+    "listen",
 ]
 
 def before_fork() -> None: ...
 def after_fork() -> None: ...
+def build_info() -> dict[str, str]: ...
+def listen(kinds: int) -> None: ...
 
 @final
 class Node(results.Node):

@@ -1,6 +1,7 @@
-"""The command line: ``triradix replay``, the main job (`triradix.replay`), and ``compare`` (`triradix.compare`).
+"""The command line: ``triradix replay``, the main job (`triradix.replay`), ``compare`` and ``doctor`` (likewise).
 
-Exit codes: 0 done; 1 a run failed, or the implementations disagree; 2 the arguments or the trace cannot be used.
+Exit codes: 0 done; 1 a run failed, the implementations disagree, or the doctor found something; 2 the arguments or the
+trace cannot be used.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from pathlib import Path
 import triradix
 from triradix.compare.command import add_parser, compare
 from triradix.config import POLICIES
+from triradix.doctor.command import add_parser as add_doctor
+from triradix.doctor.command import doctor
 
 _REPLAY_NOTES = """\
 The ideal hit rate of a Mooncake trace (every request alone, nothing evicted, prompts only) is what
@@ -28,7 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.print_help()
         return 0
     try:
-        return compare(options) if options.command == "compare" else _replay(options)
+        run = {"compare": compare, "doctor": doctor, "replay": _replay}[options.command]
+        return run(options)
     except KeyboardInterrupt:
         print(f"triradix {options.command}: stopped", file=sys.stderr)
         return 130
@@ -92,6 +96,7 @@ def _parser() -> argparse.ArgumentParser:
         "--html", type=Path, default=Path("out/replay.html"), metavar="PATH", help="(default: %(default)s)"
     )
     add_parser(commands)
+    add_doctor(commands, _implementations)
     return parser
 
 

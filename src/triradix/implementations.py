@@ -8,7 +8,7 @@ from typing import cast
 from triradix.protocol import PrefixCache
 
 IMPLEMENTATIONS = ("reference", "cython", "rust")
-_MODULES = {
+MODULES = {
     "reference": "triradix.reference",
     "cython": "triradix.cython_impl",
     "rust": "triradix.rust_impl",
@@ -37,9 +37,9 @@ def create(
     if not isinstance(implementation, str):
         raise TypeError(f"implementation must be a str, not {type(implementation).__name__}")
     name = str.__str__(implementation)  # a plain str, whatever a subclass says
-    if name not in _MODULES:
+    if name not in MODULES:
         raise ValueError(f"unknown implementation {name!r}; allowed: {', '.join(IMPLEMENTATIONS)}")
-    cls = import_module(_MODULES[name]).RadixCache
+    cls = import_module(MODULES[name]).RadixCache
     cache = cls(
         page_size=page_size,
         eviction_policy=eviction_policy,

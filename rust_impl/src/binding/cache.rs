@@ -13,6 +13,7 @@ use super::errors::{failure, no_memory, not_copied};
 use super::events::shown_event;
 use super::exclusive::Exclusive;
 use super::keys::{Tokens, Values};
+use super::log::hand_over;
 use super::nodes::{own, start_of};
 use super::objects::{dict, list, number, text};
 use super::results::{BatchMatchResult, EvictResult, InsertResult, MatchResult, path_slots};
@@ -254,7 +255,9 @@ impl RadixCache {
                 }
             }
         };
-        call().map_err(|error| tokens.outside().unwrap_or(error))
+        let inserted = call().map_err(|error| tokens.outside().unwrap_or(error))?;
+        hand_over(py)?;
+        Ok(inserted)
     }
 
     /// Lock every page from ``node`` to the root; returns the units that became protected.
@@ -287,7 +290,9 @@ impl RadixCache {
     fn evict(&self, py: Python<'_>, num_tokens: &Bound<'_, PyAny>) -> PyResult<Py<EvictResult>> {
         let units = count(num_tokens, "num_tokens")?;
         let result = EvictResult::begin(py)?;
-        Ok(result.end(self.tree.write(py, |tree| tree.evict(units))?.map_err(no_memory)?))
+        let result = result.end(self.tree.write(py, |tree| tree.evict(units))?.map_err(no_memory)?);
+        hand_over(py)?;
+        Ok(result)
     }
 
     /// `evict` among the pages of one namespace; None: as many as can go.
@@ -301,12 +306,16 @@ impl RadixCache {
         let name = namespace(extra_key)?;
         let units = num_tokens.map_or(Ok(u64::MAX), |value| count(value, "num_tokens"))?;
         let result = EvictResult::begin(py)?;
-        Ok(result.end(self.tree.write(py, |tree| tree.evict_namespace(&name, units))?.map_err(no_memory)?))
+        let evicted = self.tree.write(py, |tree| tree.evict_namespace(&name, units))?.map_err(no_memory)?;
+        let result = result.end(evicted);
+        hand_over(py)?;
+        Ok(result)
     }
 
     /// Drop everything: all nodes become stale. Queued events stay, and statistics start anew.
     fn reset(&self, py: Python<'_>) -> PyResult<()> {
-        self.tree.write(py, |tree| tree.reset())?.map_err(no_memory)
+        self.tree.write(py, |tree| tree.reset())?.map_err(no_memory)?;
+        hand_over(py)
     }
 
     // Look

@@ -7,6 +7,7 @@ mod arrays;
 mod batch;
 #[allow(unsafe_code)]
 mod buffer;
+mod built;
 mod cache;
 #[allow(unsafe_code)]
 mod digits;
@@ -18,6 +19,7 @@ mod exclusive;
 mod fork;
 #[allow(unsafe_code)]
 mod keys;
+mod log;
 mod memo;
 mod nodes;
 #[allow(unsafe_code)]
@@ -42,9 +44,13 @@ mod _triradix_rust {
     }
 
     #[pymodule_export]
+    use super::built::build_info;
+    #[pymodule_export]
     use super::cache::RadixCache;
     #[pymodule_export]
     use super::fork::{after_fork, before_fork};
+    #[pymodule_export]
+    use super::log::listen;
     #[pymodule_export]
     use super::nodes::Node;
     #[pymodule_export]

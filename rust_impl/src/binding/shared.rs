@@ -6,6 +6,7 @@ use pyo3::types::PyType;
 
 pub struct Shared {
     pub shown: Py<PyAny>,
+    pub tell: Py<PyAny>,
     pub as_int64: Py<PyAny>,
     pub as_count: Py<PyAny>,
     pub as_threads: Py<PyAny>,
@@ -31,6 +32,7 @@ pub fn shared(py: Python<'_>) -> PyResult<&Shared> {
         let from = |module: &str, name: &str| Ok::<_, PyErr>(py.import(module)?.getattr(name)?.unbind());
         Ok(Shared {
             shown: from("triradix.arguments", "shown")?,
+            tell: from("triradix.log", "tell")?,
             as_int64: from("triradix.arguments", "as_int64")?,
             as_count: from("triradix.arguments", "as_count")?,
             as_threads: from("triradix.arguments", "as_threads")?,

@@ -28,6 +28,20 @@ macro_rules! best {
     }};
 }
 
+/// Which of the loops this processor runs.
+pub fn loops_name() -> &'static str {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if is_x86_feature_detected!("avx512f") {
+            return "avx512";
+        }
+        if is_x86_feature_detected!("avx2") {
+            return "avx2";
+        }
+    }
+    "any"
+}
+
 /// Tokens that both share from the front.
 #[inline]
 pub fn common(a: &[u32], b: &[u32]) -> usize {

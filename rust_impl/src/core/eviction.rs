@@ -9,6 +9,7 @@ use super::config::Policy;
 use super::events::Event;
 use super::hashing::event_hash;
 use super::heap::{Places, Rank};
+use super::log::{Kind, note};
 use super::slab::Column;
 use super::spaces::Namespace;
 use super::tree::Tree;
@@ -127,6 +128,9 @@ impl Tree {
             self.evict_tail(run, wanted - slots.len(), &mut slots, &mut hashes);
         }
         self.evicted_units += slots.len() as u64;
+        if !slots.is_empty() {
+            note(Kind::Evict, slots.len(), self.total_units);
+        }
         if !hashes.is_empty() {
             self.events.push_back(Event::Removed { hashes });
         }
@@ -205,6 +209,7 @@ impl Tree {
         self.unlink_child(id);
         self.leave_generation(id);
         self.spans.free(self.window(id));
+        note(Kind::Gone, self.runs[id].start(), 0);
         self.runs.remove(id);
         self.fold_into(parent, mark);
         if self.runs[parent].is_root() {

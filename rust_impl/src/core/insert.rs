@@ -4,6 +4,7 @@ use super::births::{Birth, Handle};
 use super::events::Event;
 use super::hashing::{event_hash, namespace_seed};
 use super::key::Key;
+use super::log::{Kind, note};
 use super::marks::{Mark, Note};
 use super::node::{Detail, Run};
 use super::span::Window;
@@ -148,6 +149,7 @@ impl Tree {
         self.link_child(id);
         self.join_generation(id);
         self.total_units += end - depth;
+        note(Kind::Made, end - depth, depth);
         if !self.runs[parent].is_root() {
             self.refresh_candidate(parent);
         }

@@ -1,6 +1,7 @@
 //! Merging two runs that no branch parts any more, and moving windows out of sparse generations.
 
 use super::NIL;
+use super::log::{Kind, note};
 use super::node::Detail;
 use super::span::Window;
 use super::tree::Tree;
@@ -81,6 +82,11 @@ impl Tree {
             return false;
         }
         let Ok(joined) = self.spans.store_joined(windows.into_iter().flatten(), false) else { return false };
+        let mut below = self.runs[id].len();
+        for &upper in uppers {
+            note(Kind::Merge, self.runs[upper].len(), below);
+            below += self.runs[upper].len();
+        }
         for &run in uppers.iter().chain([&id]) {
             self.leave_generation(run);
             self.spans.free(self.window(run));
@@ -108,6 +114,7 @@ impl Tree {
     fn merge_windows(&mut self, upper: u32, lower: u32) -> bool {
         let (above, mut below) = (self.window(upper), self.window(lower));
         if self.spans.adjacent(&above, &below) {
+            note(Kind::Merge, above.len(), below.len());
             self.leave_generation(upper);
             self.spans.join_front(above, &mut below);
             self.set_window(lower, below);
@@ -117,6 +124,7 @@ impl Tree {
             return false;
         }
         let Ok(joined) = self.spans.store_joined([above, below].into_iter(), false) else { return false };
+        note(Kind::Merge, above.len(), below.len());
         self.leave_generation(upper);
         self.leave_generation(lower);
         self.spans.free(above);
@@ -148,6 +156,7 @@ impl Tree {
             mark = self.marks[mark].above;
         }
         self.details[lower].chain = 0;
+        note(Kind::Gone, self.runs[upper].start(), 0);
         self.runs.remove(upper);
         self.prune_above(lower, top);
     }
@@ -157,16 +166,19 @@ impl Tree {
         for _ in 0..COMPACTED_AT_ONCE {
             let Some(generation) = self.spans.take_sparse() else { return };
             let mut run = self.spans.first_run(generation);
+            let (mut copied, written) = (0, self.spans.units_written(generation));
             while run != NIL {
                 let next = self.details[run].next_in_generation;
                 let old = self.window(run);
                 let Ok(moved) = self.spans.store_joined([old].into_iter(), true) else { return };
+                copied += old.len();
                 self.leave_generation(run);
                 self.spans.free(old);
                 self.set_window(run, moved);
                 self.join_generation(run);
                 run = next;
             }
+            note(Kind::Copy, copied, written);
         }
     }
 

@@ -18,6 +18,7 @@ mod heap;
 mod insert;
 mod key;
 mod locks;
+pub mod log;
 mod marks;
 mod merge;
 mod node;
@@ -40,7 +41,7 @@ mod tests;
 
 pub use births::Handle;
 pub use check::Fault;
-pub use compare::{are_not_negative, copy};
+pub use compare::{are_not_negative, copy, loops_name};
 pub use config::{Config, Limits, Policy};
 pub use events::Event;
 pub use eviction::Evicted;

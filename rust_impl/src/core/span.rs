@@ -383,6 +383,12 @@ impl Spans {
         None
     }
 
+    /// Units that were ever written to a generation.
+    pub fn units_written(&self, generation: u32) -> usize {
+        let generation = &self.generations[generation];
+        generation.used / (slot_bytes(generation.wide) + size_of::<u32>())
+    }
+
     /// What `check` recomputes: (windows, live bytes) of each generation that exists.
     pub fn counts(&self) -> impl Iterator<Item = (u32, usize, usize)> {
         let there = self.generations.entries().filter(|(_, generation)| generation.capacity > 0);

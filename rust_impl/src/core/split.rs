@@ -2,6 +2,7 @@
 //! end in it need no change.
 
 use super::key::Key;
+use super::log::{Kind, note};
 use super::marks::Mark;
 use super::node::{Detail, Run};
 use super::tree::Tree;
@@ -36,6 +37,8 @@ impl Tree {
         self.link_child(id);
         self.split_marks(id, upper, depth);
         self.split_digests(id, upper, pages, digests_below);
+        note(Kind::Made, depth - start as usize, start as usize);
+        note(Kind::Split, depth, self.runs[id].len());
         Ok(upper)
     }
 

@@ -13,6 +13,7 @@ use super::config::Config;
 use super::events::Event;
 use super::hashing::{Digest, Digests};
 use super::heap::Heap;
+use super::log::{Kind, note};
 use super::marks::{Mark, Weight};
 use super::node::{Detail, Run};
 use super::slab::{Column, Slab};
@@ -140,6 +141,7 @@ impl Tree {
         if self.config.events {
             events.push_back(Event::Cleared);
         }
+        note(Kind::Reset, self.total_units, 0);
         let (clock, epoch) = (self.now(), self.epoch + 1);
         *self = Tree { events, clock, epoch, ..Tree::new(self.config) };
         Ok(())

@@ -1,0 +1,130 @@
+"""What the trees tell about themselves: ``TRIRADIX_LOG=debug``, and to whom.
+
+Silent unless asked. ``TRIRADIX_LOG`` is a level (off, error, warn, info, debug, trace), or levels of parts with commas
+between: ``info,rust=debug,cython.eviction=trace``; the longer name counts. The lines go to stderr; with
+``TRIRADIX_LOG_TO=logging`` they go to the loggers ``triradix.TREE.PART`` of Python's logging, whose levels then apply
+too. `configure` does the same at run time. `KINDS` is all that is told. (What goes wrong is an exception: at the levels
+error and warn nothing is told so far.)
+
+A tree notes what it did while it does it, and hands the notes over after an insert, an eviction or a reset: no handler
+runs in the middle of an operation. A match, which seldom has something to tell, leaves it to the next of those.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Literal, NamedTuple
+
+LEVELS = ("off", "error", "warn", "info", "debug", "trace")
+OFF, ERROR, WARN, INFO, DEBUG, TRACE = range(6)
+
+TREES = ("reference", "cython", "rust")
+
+
+class Kind(NamedTuple):
+    """Something that is told: how loud, by which part, and in which words. ``text`` has two numbers to fill in."""
+
+    level: int
+    part: str
+    text: str
+
+
+KINDS = (
+    Kind(INFO, "tree", "reset: {0} units dropped"),
+    Kind(DEBUG, "split", "split a run at depth {0}; {1} units stay below"),
+    Kind(DEBUG, "merge", "merged {0} units with the {1} below them"),
+    Kind(DEBUG, "eviction", "evicted {0} units; {1} are left"),
+    Kind(DEBUG, "span", "copied {0} units out of memory for {1}"),
+    Kind(TRACE, "node", "made a run of {0} units below depth {1}"),
+    Kind(TRACE, "node", "gave back a run below depth {0}"),
+)
+"""In the order of the bits by which a tree knows them."""
+
+RESET, SPLIT, MERGE, EVICT, COPY, MADE, GONE = (1 << kind for kind in range(len(KINDS)))
+
+PARTS = tuple(dict.fromkeys(kind.part for kind in KINDS))
+
+_TO_LOGGING = {ERROR: logging.ERROR, WARN: logging.WARNING, INFO: logging.INFO, DEBUG: logging.DEBUG, TRACE: 5}
+
+Note = tuple[int, int, int]
+"""The bit of the kind, and two numbers."""
+
+_listeners: dict[str, Callable[[int], None]] = {}
+_levels: dict[str, dict[str, int]] = {}
+"""By tree and part."""
+_to: Literal["stderr", "logging"] = "stderr"
+
+
+def configure(levels: str | None = None, to: str | None = None) -> None:
+    """Set what is told and to whom; None: as the environment says (``TRIRADIX_LOG``, ``TRIRADIX_LOG_TO``).
+
+    ValueError for a level, a part or a receiver that does not exist, and then nothing has changed.
+    """
+    global _to
+    wanted = os.environ.get("TRIRADIX_LOG", "") if levels is None else levels
+    receiver = os.environ.get("TRIRADIX_LOG_TO") or "stderr" if to is None else to
+    if receiver != "stderr" and receiver != "logging":
+        raise ValueError(f"TRIRADIX_LOG_TO is {receiver!r}; allowed: stderr, logging")
+    parsed = {tree: parse(wanted, tree) for tree in TREES}
+    _to = "logging" if receiver == "logging" else "stderr"
+    _levels.update(parsed)
+    for tree, listener in _listeners.items():
+        listener(_mask(tree))
+
+
+def parse(text: str, tree: str) -> dict[str, int]:
+    """The level of each part of ``tree`` under that ``TRIRADIX_LOG``. ValueError if it is unusable."""
+    chosen: dict[str, int] = {}
+    for entry in filter(None, (entry.strip() for entry in text.split(","))):
+        name, given, level = (part.strip() for part in entry.rpartition("="))
+        if level.lower() not in LEVELS:
+            raise ValueError(f"TRIRADIX_LOG: {level!r} is no level; allowed: {', '.join(LEVELS)}")
+        if given:
+            owner, dot, part = name.partition(".")
+            if owner not in TREES or (dot and part not in PARTS):
+                parts = ", ".join(f"{tree}.{part}" for part in PARTS)
+                raise ValueError(f"TRIRADIX_LOG: nothing is called {name!r}; allowed: {', '.join(TREES)}, and {parts}")
+        chosen[name] = LEVELS.index(level.lower())
+    whole = chosen.get(tree, chosen.get("", OFF))
+    return {part: chosen.get(f"{tree}.{part}", whole) for part in PARTS}
+
+
+def listen(tree: str, listener: Callable[[int], None]) -> None:
+    """For a tree that is being imported: ``listener`` is told now, and at each change, the bits of what to note."""
+    if not _levels:
+        configure()
+    _listeners[tree] = listener
+    listener(_mask(tree))
+
+
+def _mask(tree: str) -> int:
+    return sum(1 << bit for bit, kind in enumerate(KINDS) if kind.level <= _levels[tree][kind.part])
+
+
+def shown(tree: str) -> str:
+    """What is told of ``tree``, such as ``off`` or ``debug (node trace)``. ValueError if TRIRADIX_LOG is unusable."""
+    if not _levels:
+        configure()
+    levels = _levels[tree]
+    counted = list(levels.values())
+    usual = max(sorted(set(counted)), key=counted.count)
+    others = ", ".join(f"{part} {LEVELS[level]}" for part, level in levels.items() if level != usual)
+    return LEVELS[usual] + (f" ({others})" if others else "")
+
+
+def tell(tree: str, notes: Iterable[Note]) -> None:
+    """Hand over what a tree noted. What a handler or a closed stderr raises is dropped: a log changes no result."""
+    for bit, first, second in notes:
+        kind = KINDS[bit.bit_length() - 1]
+        name, text = f"triradix.{tree}.{kind.part}", kind.text.format(first, second)
+        with suppress(Exception):
+            if _to == "logging":
+                logging.getLogger(name).log(_TO_LOGGING[kind.level], "%s", text)
+            elif sys.stderr is not None:
+                now = time.strftime("%H:%M:%S")
+                sys.stderr.write(f"{now} {LEVELS[kind.level].upper():<5} {name}: {text}\n")

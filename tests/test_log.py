@@ -1,0 +1,228 @@
+"""What the trees tell under TRIRADIX_LOG: the same kinds of things in the same words, and nothing unless asked."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import triradix
+from triradix import log
+
+LINE = re.compile(r"^\d\d:\d\d:\d\d (\w+) +(triradix\.\w+\.\w+): (.*)$")
+
+
+@pytest.fixture(autouse=True)
+def as_before() -> Iterator[None]:
+    yield
+    log.configure("off", "stderr")
+
+
+def busy(cache: Any) -> None:
+    """Branches, reads in the middle, evictions that leave sparse memory and only children, a reset."""
+    for i in range(60):
+        cache.insert([i, *range(1000)], list(range(1001)))
+    for i in range(0, 60, 2):
+        cache.insert([i, *range(400), 7], list(range(402)))
+    for _ in range(500):
+        cache.evict(100)
+    cache.reset()
+    cache.insert([1, 2, 3, 4, 5], [0, 1, 2, 3, 4])
+    cache.insert([1, 2, 9], [0, 1, 2])
+    cache.evict(3)
+    cache.reset()
+
+
+def told(captured: str) -> list[tuple[str, str, str]]:
+    found = [LINE.match(line) for line in captured.splitlines()]
+    assert all(found), captured
+    return [(line[1], line[2], line[3]) for line in found if line]
+
+
+def test_silent_unless_asked(own_implementation: str, capsys: pytest.CaptureFixture[str]) -> None:
+    busy(triradix.create(own_implementation))
+    assert capsys.readouterr() == ("", "")
+
+
+def test_every_kind_of_thing_is_told(own_implementation: str, capsys: pytest.CaptureFixture[str]) -> None:
+    log.configure("trace")
+    cache = triradix.create(own_implementation)
+    busy(cache)
+    lines = told(capsys.readouterr().err)
+    assert {name.split(".")[1] for _, name, _ in lines} == {own_implementation}
+    for kind in log.KINDS:
+        pattern = re.escape(kind.text).replace(r"\{0\}", r"\d+").replace(r"\{1\}", r"\d+")
+        level, name = log.LEVELS[kind.level].upper(), f"triradix.{own_implementation}.{kind.part}"
+        assert any(line[:2] == (level, name) and re.fullmatch(pattern, line[2]) for line in lines), kind
+
+
+def test_the_numbers(own_implementation: str, capsys: pytest.CaptureFixture[str]) -> None:
+    log.configure("trace")
+    cache = triradix.create(own_implementation)
+    cache.insert([1, 2, 3, 4, 5], [0, 1, 2, 3, 4])
+    cache.insert([1, 2, 7], [0, 1, 2])
+    cache.evict(2)
+    cache.reset()
+    text = [line for _, _, line in told(capsys.readouterr().err)]
+    assert text[0] == "made a run of 5 units below depth 0"
+    assert "split a run at depth 2; 3 units stay below" in text
+    assert "made a run of 2 units below depth 0" in text
+    assert "made a run of 1 units below depth 2" in text
+    assert "evicted 2 units; 4 are left" in text
+    assert text[-1] == "reset: 4 units dropped"
+    cache.insert([1, 2, 3, 4, 5], [0, 1, 2, 3, 4])
+    cache.insert([1, 2, 9], [0, 1, 2])
+    capsys.readouterr()
+    cache.evict(1)  # of the older branch, three units long
+    cache.evict(2)
+    text = [line for _, _, line in told(capsys.readouterr().err)]
+    assert [line for line in text if line.startswith("evicted")] == [
+        "evicted 1 units; 5 are left",
+        "evicted 2 units; 3 are left",
+    ]
+    assert "gave back a run below depth 2" in text
+    assert "merged 2 units with the 1 below them" in text
+
+
+def test_as_many_runs_as_it_counts(own_implementation: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is told to be made and given back is what `stats` counts."""
+    log.configure("trace")
+    cache = triradix.create(own_implementation)
+    for i in range(60):
+        cache.insert([i % 7, i % 5, *range(i)], list(range(i + 2)))
+        cache.match_prefix([i % 7, i % 5, *range(i // 2)])
+        if i % 9 == 0:
+            cache.evict(30)
+    empty = triradix.create(own_implementation).stats()["nodes"]
+    cache.insert([1], [1])  # hands over what matches left
+    text = [line for _, _, line in told(capsys.readouterr().err)]
+    made = sum(line.startswith("made") for line in text)
+    gone = sum(line.startswith("gave") for line in text)
+    roots = cache.stats()["nodes"] - (made - gone) - empty
+    assert roots in (0, 1), (made, gone, cache.stats())
+    assert sum(line.startswith("split") for line in text) > 5
+
+
+@pytest.mark.parametrize(
+    ("levels", "parts"),
+    [
+        ("{tree}.eviction=debug", {"eviction"}),
+        ("{tree}=debug,{tree}.merge=off", {"tree", "split", "eviction", "span"}),
+        ("trace,{tree}=info", {"tree"}),
+        (" {tree} = INFO , off", {"tree"}),
+        ("error", set()),
+        ("warn", set()),
+        ("{other}=trace", set()),
+    ],
+)
+def test_levels_of_parts(
+    own_implementation: str, levels: str, parts: set[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = next(tree for tree in log.TREES if tree != own_implementation)
+    log.configure(levels.format(tree=own_implementation, other=other))
+    busy(triradix.create(own_implementation))
+    assert {name.split(".")[2] for _, name, _ in told(capsys.readouterr().err)} == parts
+
+
+def test_through_logging(
+    own_implementation: str, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log.configure("trace", "logging")
+    caplog.set_level(1)
+    busy(triradix.create(own_implementation))
+    assert capsys.readouterr().err == ""
+    assert {record.name for record in caplog.records} == {f"triradix.{own_implementation}.{part}" for part in log.PARTS}
+    levels = {record.name.split(".")[2]: record.levelno for record in caplog.records}
+    assert levels == {"tree": logging.INFO, "node": 5} | dict.fromkeys(
+        ("split", "merge", "eviction", "span"), logging.DEBUG
+    )
+
+
+def test_a_handler_may_use_the_cache_and_may_raise(own_implementation: str) -> None:
+    log.configure("trace", "logging")
+    cache = triradix.create(own_implementation)
+    seen: list[int] = []
+
+    class Nosy(logging.Handler):
+        def handle(self, record: logging.LogRecord) -> bool:
+            seen.append(cache.total_size())
+            cache.check()
+            raise OSError("the disk is full")
+
+    logger = logging.getLogger("triradix")
+    handler = Nosy()
+    logger.addHandler(handler)
+    logger.setLevel(1)
+    try:
+        busy(cache)
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(logging.NOTSET)
+    assert len(seen) > 100
+    assert cache.total_size() == 0
+
+
+def test_answers_are_the_same_with_a_log(own_implementation: str, capsys: pytest.CaptureFixture[str]) -> None:
+    from functools import partial
+
+    from triradix.doctor.self_test import ANSWERS, walk
+
+    log.configure("trace")
+    assert walk(partial(triradix.create, own_implementation)) == ANSWERS
+    assert told(capsys.readouterr().err)
+
+
+WRONG = [
+    ("loud", "TRIRADIX_LOG: 'loud' is no level; allowed: off, error, warn, info, debug, trace"),
+    ("c=debug", "TRIRADIX_LOG: nothing is called 'c'; allowed: reference, cython, rust, and "),
+    ("rust.core=debug", "TRIRADIX_LOG: nothing is called 'rust.core'"),
+    ("rust=", "TRIRADIX_LOG: '' is no level"),
+]
+
+
+@pytest.mark.parametrize(("levels", "complaint"), WRONG)
+def test_what_is_no_level(levels: str, complaint: str) -> None:
+    log.configure("rust=debug")
+    with pytest.raises(ValueError, match=re.escape(complaint)):
+        log.configure(levels)
+    assert log.shown("rust") == "debug"
+    with pytest.raises(ValueError, match="TRIRADIX_LOG_TO is 'syslog'; allowed: stderr, logging"):
+        log.configure("trace", "syslog")
+    assert log.shown("rust") == "debug"
+
+
+def environment(implementation: str, script: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    script = f"import triradix\ncache = triradix.create({implementation!r})\n{script}"
+    return subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, env={**os.environ, **variables}
+    )
+
+
+def test_the_environment(own_implementation: str) -> None:
+    script = "cache.insert([1, 2], [3, 4]); cache.reset()"
+    done = environment(own_implementation, script, TRIRADIX_LOG="info")
+    assert [line[1:] for line in told(done.stderr)] == [
+        (f"triradix.{own_implementation}.tree", "reset: 2 units dropped")
+    ]
+    script = f"import logging; logging.basicConfig(level=10, format='%(name)s %(message)s')\n{script}"
+    done = environment(own_implementation, script, TRIRADIX_LOG="info", TRIRADIX_LOG_TO="logging")
+    assert done.stderr == f"triradix.{own_implementation}.tree reset: 2 units dropped\n"
+    done = environment(own_implementation, script, TRIRADIX_LOG="")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_wrong_environment(own_implementation: str) -> None:
+    done = environment(own_implementation, "", TRIRADIX_LOG="debgu")
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("ValueError: TRIRADIX_LOG: 'debgu' is no level; allowed: off, ")
+
+
+def test_what_is_shown() -> None:
+    log.configure("rust=debug,rust.node=trace,cython.eviction=info")
+    assert [log.shown(tree) for tree in log.TREES] == ["off", "off (eviction info)", "debug (node trace)"]
