@@ -28,6 +28,7 @@ RUST_SOURCES := $(wildcard rust_impl/Cargo.toml rust_impl/Cargo.lock rust_impl/p
 .PHONY: help setup build replay compare peers sglang test test-sglang test-thorough test-peers cargo-test valgrind miri \
 	mutants lint lint-python lint-cython lint-rust types format hooks bench bench-full bench-history bench-compare bench-keep \
 	bench-publish profile profiling candidates sizes site site-pictures browser-test ablations clean FORCE
+.PHONY: docs wheels test-wheels image lint-ship cibuildwheel version release release-dry-run
 
 help: ## Say what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | while IFS='	' read -r name what; do \
@@ -44,6 +45,13 @@ $(STAMPS)/tools: .ci/constraints.txt pyproject.toml $(STAMPS)/venv
 	@echo "Installing the development tools into $(VENV)"
 	@$(PIP) install --quiet --constraint .ci/constraints.txt pip
 	@$(PIP) install --quiet --constraint .ci/constraints.txt --group dev
+	@touch $@
+
+# What only some targets need: the group of that name.
+$(STAMPS)/%-tools: .ci/constraints.txt pyproject.toml $(STAMPS)/venv
+	@echo "Installing the tools of the group $* into $(VENV)"
+	@$(PIP) install --quiet --constraint .ci/constraints.txt pip
+	@$(PIP) install --quiet --constraint .ci/constraints.txt --group $*
 	@touch $@
 
 # The installed package is a tree of links to the files that were there at the install: a new file needs a new install.
@@ -203,6 +211,35 @@ site-pictures: site ## The same, and its pictures for the README: docs/site.png,
 browser-test: build ## Pass the tests of the pages in a headless Chromium
 	chromium=$$(.ci/chromium) && CHROMIUM="$$chromium" $(BIN)/python -m pytest -m browser tests/test_site_browser.py \
 		tests/test_profiles_browser.py $(ARGS)
+
+docs: build $(STAMPS)/docs-tools ## Make the documentation, with every link checked: out/docs/index.html
+	$(WITH_TOOLS) NO_MKDOCS_2_WARNING=1 mkdocs build --strict --quiet --site-dir out/docs
+
+wheels: $(STAMPS)/ship-tools ## Build and check sdists and wheels for every Python here (PYTHONS="python3.11 …"): dist
+	$(BIN)/python .ci/wheels
+
+test-wheels: ## Install dist/ without a compiler for every Python here (or PYTHONS), and pass the suite there
+	.ci/test-wheels $(ARGS)
+
+cibuildwheel: ## The wheels of this system with cibuildwheel, for CI's macOS and its like: dist
+	python3 -m pip install --quiet --constraint .ci/constraints.txt --group cibuildwheel
+	python3 -m cibuildwheel --output-dir dist .
+	python3 -m cibuildwheel --output-dir dist rust_impl
+
+image: $(STAMPS)/venv ## Build the image and try it; without a container engine, its steps in two clean environments
+	$(BIN)/python .ci/image
+
+lint-ship: $(STAMPS)/ship-tools ## Check the workflows, the Dockerfile and the shell scripts
+	@.ci/lint-ship
+
+release-dry-run: $(STAMPS)/ship-tools ## A release of VERSION=0.2.0 from the commit to clean environments, in a copy
+	.ci/release --dry-run $(or $(VERSION),$(error say which with VERSION=0.2.0))
+
+release: ## Commit and tag VERSION=0.2.0; pushing the tag publishes it
+	.ci/release $(or $(VERSION),$(error say which with VERSION=0.2.0))
+
+version: ## Print the version; with VERSION=0.2.0 set it in all places
+	@.ci/version $(VERSION)
 
 clean: ## Remove everything that was made, .venv too (but not .peers and .sglang, which took long to download)
 	rm -rf $(VENV) $(PROFILING) build dist out .asv .hypothesis .mypy_cache .pytest_cache .ruff_cache *.egg-info

@@ -1,8 +1,10 @@
 """The compiled modules: one for each .pyx file of the Cython tree, and the floor of `triradix compare`.
 
-Everything else is in pyproject.toml.
+Everything else is in pyproject.toml. With TRIRADIX_PURE=1 there are none: a wheel for any platform, whose only tree is
+the reference.
 """
 
+import os
 import shutil
 from pathlib import Path
 
@@ -33,8 +35,12 @@ FLOOR = Extension(
     "triradix.compare.floor", ["src/triradix/compare/floor.pyx"], extra_compile_args=["-O3", "-fno-strict-aliasing"]
 )
 
+PURE = os.environ.get("TRIRADIX_PURE", "0") == "1"
+
 setup(
-    ext_modules=cythonize(
+    ext_modules=[]
+    if PURE
+    else cythonize(
         [
             FLOOR,
             *(

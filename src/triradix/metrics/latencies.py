@@ -1,4 +1,4 @@
-"""Histograms of what operations take. Off unless a cache is made by `timed`, and then a call costs two clocks more."""
+"""Histograms of what operations take. Off unless a cache is made by `timed`, which says what that costs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ def timed(cache: PrefixCache) -> PrefixCache:
     """A cache that is ``cache``, and keeps a histogram of what each operation takes. ValueError if it does already.
 
     Both may be used, and nodes of one are nodes of the other; only calls of the one returned are timed, those that
-    raise too. A call takes some 0.3 µs more.
+    raise too. A call takes some 0.55 µs more (measured as processor time, Python 3.11 on an AMD EPYC; of that a match of
+    128 tokens takes 0.16 in Cython and 0.19 in Rust): two readings of the clock, a lock, a call of a Python function.
     """
     if isinstance(cache, _Timed):
         raise ValueError("this cache is timed already")

@@ -1,0 +1,30 @@
+"""The workflows name make targets that exist, and the Dockerfile and the release do as they say."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+TARGETS = set(re.findall(r"^([a-z-]+):", MAKEFILE, re.MULTILINE))
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_every_step_is_a_target_that_any_machine_can_run(path: Path) -> None:
+    commands = re.findall(r"\brun: (.+)", path.read_text(encoding="utf-8"))
+    named = [re.search(r"\bmake (?:--\S+ )?([a-z-]+)", command) for command in commands]
+    for command, found in zip(commands, named, strict=True):
+        if found:
+            assert found[1] in TARGETS, command
+        else:
+            assert command == ".ci/run" or command.startswith('echo "commit='), command
+
+
+def test_every_target_is_declared() -> None:
+    """A file of the name of a target would keep it from being made."""
+    phony = set(" ".join(re.findall(r"^\.PHONY:((?:.*\\\n)*.*)", MAKEFILE, re.MULTILINE)).replace("\\\n", " ").split())
+    assert TARGETS <= phony
