@@ -213,7 +213,7 @@ browser-test: build ## Pass the tests of the pages in a headless Chromium
 		tests/test_profiles_browser.py $(ARGS)
 
 docs: build $(STAMPS)/docs-tools ## Make the documentation, with every link checked: out/docs/index.html
-	$(WITH_TOOLS) NO_MKDOCS_2_WARNING=1 mkdocs build --strict --quiet --site-dir out/docs
+	$(WITH_TOOLS) NO_MKDOCS_2_WARNING=1 mkdocs build --strict --site-dir out/docs
 
 wheels: $(STAMPS)/ship-tools ## Build and check sdists and wheels for every Python here (PYTHONS="python3.11 …"): dist
 	$(BIN)/python .ci/wheels

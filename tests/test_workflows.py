@@ -29,3 +29,9 @@ def test_every_target_is_declared() -> None:
     """A file of the name of a target would keep it from being made."""
     phony = set(" ".join(re.findall(r"^\.PHONY:((?:.*\\\n)*.*)", MAKEFILE, re.MULTILINE)).replace("\\\n", " ").split())
     assert TARGETS <= phony
+
+
+def test_the_documentation_is_built_so_that_a_broken_link_fails() -> None:
+    """With --quiet mkdocs counts no warnings, and --strict lets everything pass."""
+    (command,) = re.findall(r"mkdocs build .*", MAKEFILE)
+    assert "--strict" in command and "--quiet" not in command
