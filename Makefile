@@ -199,6 +199,9 @@ profiling: $(PROFILING)/built ## Build both compiled parts with line numbers, fo
 profile: profiling ## Record who holds the GIL, who runs and who waits, and make the report: out/profiles
 	$(BIN)/python -m profiles all --python $(PROFILING)/venv/bin/python $(ARGS)
 
+profile-pictures: build ## The pictures of what make profile has recorded, for profiles/README.md
+	chromium=$$(.ci/chromium) && CHROMIUM="$$chromium" $(BIN)/python -m profiles.picture out/profiles/report.html docs
+
 candidates: build ## Which functions of a Python program would Rust pay for? ARGS="-- python program.py"
 	$(BIN)/python -m profiles candidates $(ARGS)
 

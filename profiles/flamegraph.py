@@ -26,7 +26,8 @@ COLOURS = {"python": "#9cc3e6", "cython": "#ecd06f", "rust": "#eb9a6d", "native"
 STYLE = (
     ".flames{font:12px system-ui,sans-serif;background:#fff}.flames text{fill:#1d1d1f;pointer-events:none}"
     ".flames .box{cursor:pointer}.flames .box rect{stroke:#fff;stroke-width:.6}.flames .box:focus{outline:none}"
-    ".flames .box:focus rect,.flames .box:hover rect{stroke:#1d1d1f;stroke-width:1.4}.flames .found rect{fill:#e43fc4}"
+    ".flames .box:focus rect,.flames .box:hover rect{stroke:#1d1d1f;stroke-width:1.4}"
+    ".flames .box.found rect{fill:#e43fc4}"
     + "".join(f".flames .{language} rect{{fill:{colour}}}" for language, colour in COLOURS.items())
 )
 
@@ -155,5 +156,5 @@ def difference_colour(before: float, after: float) -> str:
     strength = min(1.0, abs(after - before) / 0.1)
     if not before or not after:
         strength = max(strength, 0.45)
-    faded = round(255 - 165 * strength)
+    faded = round(255 - 115 * strength)
     return f"#ff{faded:02x}{faded:02x}" if after > before else f"#{faded:02x}{faded:02x}ff"

@@ -80,10 +80,11 @@ def measure(implementation: str, nodes: int) -> dict[str, Any]:
     for _ in range(FORCED):
         for generation in GENERATIONS:
             gc.disable()
-            serve(cache, nodes, slots, BETWEEN)
+            running = serve(cache, nodes, slots, BETWEEN)
             gc.enable()
             with Pauses() as asked:
                 gc.collect(generation)
+            del running
             forced[generation] += asked.seconds[generation]
     return {
         "implementation": implementation,
@@ -94,8 +95,8 @@ def measure(implementation: str, nodes: int) -> dict[str, Any]:
     }
 
 
-def serve(cache: triradix.PrefixCache, nodes: int, slots: array[int], requests: int) -> None:
-    """A scheduler's own objects, some of which live on: each request is matched, inserted and evicted for."""
+def serve(cache: triradix.PrefixCache, nodes: int, slots: array[int], requests: int) -> deque[dict[str, Any]]:
+    """Each request is matched, inserted and evicted for; what a scheduler holds of the last ones is returned."""
     running: deque[dict[str, Any]] = deque(maxlen=HELD)
     for number in range(requests):
         start = number * 7919 % nodes * LENGTH
@@ -103,6 +104,7 @@ def serve(cache: triradix.PrefixCache, nodes: int, slots: array[int], requests: 
         fresh = array("q", range((nodes + number) * LENGTH, (nodes + number + 1) * LENGTH))
         running.append({"match": cache.match_prefix(key), "insert": cache.insert(fresh, slots), "stats": [number]})
         cache.evict(LENGTH)
+    return running
 
 
 def measure_all(implementations: Sequence[str], nodes: int, python: str) -> list[dict[str, Any]]:

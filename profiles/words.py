@@ -9,12 +9,16 @@ from profiles import rows, waits
 LESS = 0.95
 """Throughput below this share of what fewer threads reached is a loss and no noise."""
 
+QUEUED = 0.2
+"""The share of its time that a thread may wait for a processor before that is said."""
+
 
 def sentences(summary: dict[str, Any]) -> list[str]:
     by_name = rows.by_implementation(summary)
     found = [_first(name, runs[0]) for name, runs in by_name.items()]
     found += [_scaling(name, runs) for name, runs in by_name.items() if len(runs) > 1]
     found += _share_is_not_all(by_name)
+    found += _short_of_processors(summary)
     return found
 
 
@@ -57,6 +61,18 @@ def _share_is_not_all(by_name: dict[str, list[dict[str, Any]]]) -> list[str]:
             f"but {most} looked up more."
         )
     return found
+
+
+def _short_of_processors(summary: dict[str, Any]) -> list[str]:
+    """Where threads waited for a processor, and not only for each other."""
+    queued = [run["control"]["processor"]["scheduler"]["queued"] for run in summary["runs"]]
+    if max(queued) < QUEUED:
+        return []
+    most = min(1, max(queued))
+    return [
+        f"Processors were short: the scheduler was ready and had none up to {most:.0%} of the time. There are fewer "
+        "free cores than threads, and figures differ from run to run."
+    ]
 
 
 def _threads(run: dict[str, Any]) -> str:

@@ -9,8 +9,10 @@ import pytest
 from playwright.sync_api import Browser, Page
 from profile_samples import make_profiles
 
+from asv_benchmarks.site import CannotMake
 from asv_benchmarks.site.pictures import chromium
 from profiles.__main__ import main
+from profiles.picture import take
 
 pytestmark = pytest.mark.browser
 
@@ -109,8 +111,8 @@ def test_two_recordings_on_a_page(page: Page, recorded: Path) -> None:
     assert len(shown(page)) == 3
     page.get_by_role("searchbox").fill("walk.rs")
     assert page.locator(".box.found").count() == 2  # in one of them and in the difference
-    fill = page.locator("figure:last-child .box.found rect").last.evaluate("rect => getComputedStyle(rect).fill")
-    assert fill == "rgb(228, 63, 196)"
+    fills = page.locator(".box.found rect").evaluate_all("all => all.map(rect => getComputedStyle(rect).fill)")
+    assert fills == ["rgb(228, 63, 196)"] * 2
 
 
 def test_a_picture_of_its_own_zooms_and_searches(page: Page, recorded: Path) -> None:
@@ -124,3 +126,11 @@ def test_a_picture_of_its_own_zooms_and_searches(page: Page, recorded: Path) -> 
     page.locator("#search").click()
     assert page.locator("#search").text_content() == "walk: 66.7 %"
     assert page.locator(".box.found").count() == 1
+
+
+def test_pictures(browser: Browser, recorded: Path, tmp_path: Path) -> None:
+    take(browser, recorded / "report.html", tmp_path)
+    for name in ("profiles.png", "flamegraphs.png"):
+        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(CannotMake, match="is not there: `make profile` makes it"):
+        take(browser, tmp_path / "report.html", tmp_path)

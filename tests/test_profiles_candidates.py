@@ -194,6 +194,12 @@ def test_calls_a_second_are_those_of_the_plain_run() -> None:
     assert calls_a_second(Run(2.0, 2.0, False, {}, 0.0), counted)[1] is False
 
 
+def test_the_workload_runs_in_one_process(own_implementation: str) -> None:
+    program = PLANTED.parent.parent / "profiles" / "replayed.py"
+    done = subprocess.run([sys.executable, program, own_implementation, "1"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def test_crossing_into_rust_is_measured() -> None:
     assert 5e-9 < candidates.crossing() < 5e-6
 

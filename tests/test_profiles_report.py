@@ -174,3 +174,10 @@ def test_a_small_share_with_less_work_is_called_none_of_a_success(recorded: Path
     )
     firsts["rust"]["recordings"]["gil"]["shares"].update(matchers=0.0, writer=0.0)
     assert not any("no success by itself" in sentence for sentence in words.sentences(summary))
+
+
+def test_a_lack_of_processors_is_said(recorded: Path) -> None:
+    summary: dict[str, Any] = json.loads((recorded / "summary.json").read_text())
+    assert not any("Processors" in sentence for sentence in words.sentences(summary))
+    summary["runs"][1]["control"]["processor"]["scheduler"]["queued"] = 0.31
+    assert "had none up to 31% of the time" in words.sentences(summary)[-1]
