@@ -120,7 +120,9 @@ def _run(command: Sequence[str]) -> tuple[int, str, float]:
 def _reason(pid: int, code: int, said: str) -> str:
     lines = [line for line in said.splitlines() if line.strip() and not line.startswith("py-spy>")]
     reason = lines[0].strip().removeprefix("Error: ").rstrip(".") if lines else f"exit status {code}"
-    if re.search("permi|ptrace|denied", said, re.IGNORECASE):
+    refused = [line.strip() for line in lines if re.search("permi|ptrace|denied", line, re.IGNORECASE)]
+    if refused:
+        reason = re.sub(r"^(\d+|Error): ", "", refused[0])
         return f"py-spy may not look into process {pid}: {RIGHTS} ({reason})"
     return f"py-spy cannot record process {pid}: {reason}"
 
