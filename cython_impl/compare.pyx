@@ -45,6 +45,16 @@ cdef extern from *:
         for (int64_t i = 0; i < count; i++) bits |= numbers[i];
         return bits;
     }
+    /* Whether each is one more than the one before. */
+    ALWAYS int consecutive_with(const uint64_t *numbers, int64_t count) {
+        for (int64_t at = 0; at < count; at += 64) {
+            uint64_t differ = 0;
+            int64_t end = at + 64 < count ? at + 64 : count;
+            for (int64_t i = at; i < end; i++) differ |= numbers[i] ^ (numbers[0] + (uint64_t) i);
+            if (differ) return 0;
+        }
+        return 1;
+    }
     ALWAYS void narrow_with(const uint64_t *numbers, uint32_t *target, int64_t count) {
         for (int64_t i = 0; i < count; i++) target[i] = (uint32_t) numbers[i];
     }
@@ -58,6 +68,7 @@ cdef extern from *:
         int64_t (*common_wide)(const uint64_t *, const uint32_t *, int64_t);
         uint32_t (*union_narrow)(const uint32_t *, int64_t);
         uint64_t (*union_wide)(const uint64_t *, int64_t);
+        int (*consecutive)(const uint64_t *, int64_t);
         void (*narrow)(const uint64_t *, uint32_t *, int64_t);
         void (*widen)(const uint32_t *, int64_t *, int64_t);
     } Loops;

@@ -150,7 +150,8 @@ class Lockstep:
                 return lambda: method(key, namespace, **named)
             values = step["values"]
             if isinstance(values, int):
-                values = list(range(values, values + len(step["key"])))
+                apart = get("values_apart", 1)
+                values = list(range(values, values + apart * len(step["key"]), apart))
             values = self._key(values, get("values_form", "list"), side)
             for name in ("priority", "inserted_len"):
                 if name in step:

@@ -100,7 +100,8 @@ class Agreement(RuleBasedStateMachine):
     def insert(self, data: st.DataObject, key: Any, **more: Any) -> Any:
         if "values" not in more:
             more["values"] = self.slot
-            self.slot += len(key)
+            more["values_apart"] = data.draw(st.sampled_from([1, 3]))
+            self.slot += len(key) * more["values_apart"]
         if data.draw(st.booleans()):
             more.setdefault("priority", data.draw(PRIORITIES))
             more.setdefault("inserted_len", data.draw(st.integers(0, 6 * self.config["page_size"])))

@@ -129,7 +129,11 @@ class Walk:
         step = self.beginning()
         length = len(step["key"])
         step["values"] = self.slot
-        self.slot += length
+        if self.random.random() < 0.3:
+            step["values_apart"] = 3
+        self.slot += length * step.get("values_apart", 1)
+        if self.random.random() < 0.1:
+            step["values"] += self.random.choice([2**32, 2**40, -(2**40)])
         if self.random.random() < 0.3:
             step["values_form"] = self.random.choice(["tuple", "numpy <i8", "numpy 8 strided", "numpy <i4", "array q"])
         if self.random.random() < 0.05:

@@ -1,4 +1,4 @@
-//! How far a key and a run agree, and numbers narrowed and widened: where long calls spend their time.
+//! How far a key and a run agree, and numbers looked through, narrowed and widened: where long calls spend their time.
 //!
 //! Each loop exists for AVX-512, for AVX2 and for any processor; the best that this processor has is taken at run time.
 //! All look at whole blocks first and find the position only in the block that differs.
@@ -68,6 +68,11 @@ pub fn are_not_negative(numbers: &[i32]) -> bool {
     union_32(numbers) >= 0
 }
 
+/// Whether each of them is one more than the one before.
+pub fn are_consecutive(numbers: &[i64]) -> bool {
+    best!(are_consecutive_avx512, are_consecutive_avx2, are_consecutive_anywhere, numbers)
+}
+
 /// The bits that any of them has.
 fn union(numbers: &[i64]) -> u64 {
     best!(union_avx512, union_avx2, union_anywhere, numbers)
@@ -116,6 +121,15 @@ fn union_32_anywhere(numbers: &[i32]) -> i32 {
 }
 
 const BLOCK: usize = 64;
+
+#[inline(always)]
+fn are_consecutive_anywhere(numbers: &[i64]) -> bool {
+    let Some(&first) = numbers.first() else { return true };
+    numbers.chunks(BLOCK).enumerate().all(|(block, numbers)| {
+        let first = first.wrapping_add((block * BLOCK) as i64);
+        numbers.iter().zip(0..).fold(0, |bits, (&number, at)| bits | (number ^ first.wrapping_add(at))) == 0
+    })
+}
 
 #[inline(always)]
 pub fn common_anywhere(a: &[u32], b: &[u32]) -> usize {
@@ -271,6 +285,16 @@ mod x86 {
     #[target_feature(enable = "avx2")]
     pub fn widen_avx2(numbers: &[u32], to: &mut [MaybeUninit<i64>]) {
         super::widen_anywhere(numbers, to);
+    }
+
+    #[target_feature(enable = "avx512f")]
+    pub fn are_consecutive_avx512(numbers: &[i64]) -> bool {
+        super::are_consecutive_anywhere(numbers)
+    }
+
+    #[target_feature(enable = "avx2")]
+    pub fn are_consecutive_avx2(numbers: &[i64]) -> bool {
+        super::are_consecutive_anywhere(numbers)
     }
 
     #[target_feature(enable = "avx512f")]

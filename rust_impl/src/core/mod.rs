@@ -27,6 +27,7 @@ mod prefetch;
 mod printing;
 mod queue;
 mod slab;
+mod slots;
 mod spaces;
 #[allow(unsafe_code)]
 mod span;
@@ -59,7 +60,8 @@ pub use walk::Request;
 pub mod parts {
     pub use super::heap::{Heap, Places};
     pub use super::slab::{Entry, Slab};
-    pub use super::span::{Slots, Spans, Window};
+    pub use super::slots::Slots;
+    pub use super::span::{Spans, Window};
 }
 
 /// No run, mark, birth, space or generation.

@@ -2,12 +2,12 @@
 //!
 //! A span is written once, when its run is made. Runs see it through windows: a split gives two windows of one span.
 //! A generation is freed whole when its last window is; one that is mostly dead is queued, and the tree copies the
-//! windows that are left out of it. Slots take 4 bytes in most generations, and 8 in those of spans with larger ones.
+//! windows that are left out of it. All spans of a generation keep their slots in one form.
 //!
 //! Obligations of `unsafe`:
 //!
-//! O1. A window of `len` units leads to `len` slots of its generation's width and `len + overlap` tokens, in one span
-//!     and aligned. Only `allocate` makes one from nothing; `split_front` and `trim` narrow one, `join_front` undoes that.
+//! O1. A window of `len` units leads to `len` slots of its generation's form, unless they are consecutive, and to
+//!     `len + overlap` tokens, in one span and aligned. Only `allocate` makes one from nothing; `split_front` and `trim` narrow one, `join_front` undoes that.
 //! O2. What a window leads to is initialised: `store` and `store_joined` fill all of it before anybody else has it.
 //! O3. Its generation lives as long as it does: `windows` counts them, and a generation is dropped at 0. Each window is
 //!     held by one run, or is on its way to one; whoever frees it or gives it away forgets it. `Tree::check` recounts.
@@ -22,9 +22,10 @@ use std::ptr::NonNull;
 
 use bumpalo::Bump;
 
-use super::compare::{are_narrow, copy, narrow, widen};
+use super::compare::{copy, narrow};
 use super::key::Key;
 use super::slab::{Entry, Slab};
+use super::slots::{Form, JoinedSlots, Slots};
 use super::tree::Tree;
 use super::{NIL, NoMemory, prefetch};
 
@@ -32,9 +33,11 @@ use super::{NIL, NoMemory, prefetch};
 #[derive(Clone, Copy)]
 pub struct TokenStart(NonNull<u32>);
 
-/// Where its slots begin.
+/// Where its slots begin. Consecutive ones are not stored: then the address is the first slot itself.
 #[derive(Clone, Copy)]
-pub struct SlotStart(NonNull<u8>);
+pub struct SlotStart(*mut u8);
+
+const _: () = assert!(size_of::<usize>() == size_of::<i64>(), "an address has room for a slot on 64-bit machines only");
 
 /// `len` units of a span: `len + overlap` tokens and `len` slots. The tree keeps its parts in a `Run` and a `Detail`.
 ///
@@ -42,16 +45,9 @@ pub struct SlotStart(NonNull<u8>);
 #[derive(Clone, Copy)]
 pub struct Window {
     tokens: NonNull<u32>,
-    slots: NonNull<u8>,
+    slots: SlotStart,
     len: u32,
     generation: u32,
-}
-
-/// The slots of a window, as they are stored.
-#[derive(Clone, Copy)]
-pub enum Slots<'a> {
-    Narrow(&'a [u32]),
-    Wide(&'a [i64]),
 }
 
 // SAFETY: O4, so that shared access is reading only, from whatever thread.
@@ -71,8 +67,25 @@ impl Default for TokenStart {
 
 impl Default for SlotStart {
     fn default() -> Self {
-        // Aligned for slots of every width.
-        Self(NonNull::<i64>::dangling().cast())
+        Self::consecutive(0)
+    }
+}
+
+impl SlotStart {
+    const fn consecutive(first: i64) -> Self {
+        Self(std::ptr::without_provenance_mut(first as usize))
+    }
+
+    fn first(self) -> i64 {
+        self.0.addr() as i64
+    }
+
+    /// `units` further on.
+    const fn after(self, units: usize, form: Form) -> Self {
+        match form {
+            Form::Consecutive => Self(self.0.wrapping_add(units)),
+            Form::Narrow | Form::Wide => Self(self.0.wrapping_add(units * form.bytes())),
+        }
     }
 }
 
@@ -83,52 +96,6 @@ impl Window {
 
     pub const fn generation(&self) -> u32 {
         self.generation
-    }
-}
-
-impl<'a> Slots<'a> {
-    /// Fills `to`, which is as long.
-    pub fn copy_to(self, to: &mut [MaybeUninit<i64>]) {
-        assert_eq!(self.len(), to.len());
-        match self {
-            Slots::Narrow(slots) => widen(slots, to),
-            Slots::Wide(slots) => copy(slots, to),
-        }
-    }
-
-    pub fn part(self, range: std::ops::Range<usize>) -> Slots<'a> {
-        match self {
-            Slots::Narrow(slots) => Slots::Narrow(&slots[range]),
-            Slots::Wide(slots) => Slots::Wide(&slots[range]),
-        }
-    }
-
-    pub fn append_to(self, to: &mut Vec<i64>) {
-        match self {
-            Slots::Narrow(slots) => to.extend(slots.iter().map(|&slot| i64::from(slot))),
-            Slots::Wide(slots) => to.extend_from_slice(slots),
-        }
-    }
-
-    /// The last page first, in token order within a page.
-    pub fn append_pages_backwards(self, page: usize, to: &mut Vec<i64>) {
-        match self {
-            Slots::Narrow(slots) if page == 1 => to.extend(slots.iter().rev().map(|&slot| i64::from(slot))),
-            Slots::Wide(slots) if page == 1 => to.extend(slots.iter().rev()),
-            Slots::Narrow(slots) => {
-                for page in slots.rchunks_exact(page) {
-                    to.extend(page.iter().map(|&slot| i64::from(slot)));
-                }
-            }
-            Slots::Wide(slots) => slots.rchunks_exact(page).for_each(|page| to.extend_from_slice(page)),
-        }
-    }
-
-    pub const fn len(self) -> usize {
-        match self {
-            Slots::Narrow(slots) => slots.len(),
-            Slots::Wide(slots) => slots.len(),
-        }
     }
 }
 
@@ -145,8 +112,7 @@ struct Generation {
     first_run: u32,
     /// Its place in the order of all generations ever made.
     serial: u64,
-    /// Whether slots take 8 bytes.
-    wide: bool,
+    form: Form,
     queued: bool,
 }
 
@@ -162,21 +128,21 @@ const TOLERATED: usize = 8;
 /// Which generation a span goes to.
 #[derive(Clone, Copy)]
 struct Kind {
-    wide: bool,
+    form: Form,
     /// Copied out of a sparse generation. (Mixed with new spans, the old ones would soon die and leave holes.)
     moved: bool,
 }
 
 impl Kind {
     const fn place(self) -> usize {
-        self.wide as usize + 2 * self.moved as usize
+        self.form as usize + Form::COUNT * self.moved as usize
     }
 }
 
 pub struct Spans {
     generations: Slab<Generation>,
     /// The generations that are being filled, one for each `Kind`.
-    filling: [u32; 4],
+    filling: [u32; 2 * Form::COUNT],
     overlap: usize,
     generation_bytes: usize,
     /// Sums over the generations: bytes that the bump allocators hold, and that windows show.
@@ -194,7 +160,7 @@ impl Spans {
     pub const fn new(overlap: usize, generation_bytes: usize) -> Self {
         Self {
             generations: Slab::new(),
-            filling: [NIL; 4],
+            filling: [NIL; 2 * Form::COUNT],
             overlap,
             generation_bytes,
             allocated: 0,
@@ -220,20 +186,21 @@ impl Spans {
     /// A new span with a copy of these tokens and slots: one slot for each unit, one token more for each overlap.
     pub fn store(&mut self, tokens: Key, slots: &[i64]) -> Result<Window, NoMemory> {
         assert_eq!(tokens.len(), slots.len() + self.overlap, "a span has one slot for each unit");
-        let wide = !are_narrow(slots);
-        let window = self.allocate(slots.len(), Kind { wide, moved: false })?;
+        let form = Form::of(slots);
+        let mut window = self.allocate(slots.len(), Kind { form, moved: false })?;
         // SAFETY: O1, O4.
-        let to = unsafe { uninit(window.tokens, tokens.len()) };
+        let to = unsafe { uninit(window.tokens.as_ptr(), tokens.len()) };
         match tokens {
             Key::Narrow(tokens) => copy(tokens, to),
             Key::Wide(tokens) => narrow(tokens, to),
         }
-        if wide {
+        let start = window.slots.0;
+        match form {
+            Form::Consecutive => window.slots = SlotStart::consecutive(slots[0]),
             // SAFETY: O1, O4.
-            copy(slots, unsafe { uninit(window.slots.cast::<i64>(), slots.len()) });
-        } else {
+            Form::Narrow => narrow(slots, unsafe { uninit(start.cast(), slots.len()) }),
             // SAFETY: O1, O4.
-            narrow(slots, unsafe { uninit(window.slots.cast::<u32>(), slots.len()) });
+            Form::Wide => copy(slots, unsafe { uninit(start.cast(), slots.len()) }),
         }
         Ok(window)
     }
@@ -245,36 +212,41 @@ impl Spans {
         moved: bool,
     ) -> Result<Window, NoMemory> {
         let mut len = 0;
-        let mut wide = false;
+        let mut joined_slots = JoinedSlots::default();
         for window in windows.clone() {
             assert!(window.len > 0, "only runs with pages are moved");
             len += window.len();
-            wide |= self.generations[window.generation].wide;
+            joined_slots.add(self.slots(&window));
         }
-        let joined = self.allocate(len, Kind { wide, moved })?;
+        let form = joined_slots.form();
+        let mut joined = self.allocate(len, Kind { form, moved })?;
         // SAFETY: O1, O4.
-        let mut tokens = unsafe { uninit(joined.tokens, len + self.overlap) };
+        let mut tokens = unsafe { uninit(joined.tokens.as_ptr(), len + self.overlap) };
         for window in windows.clone() {
             // The last `overlap` tokens of each are the first of the next, and are written twice.
             copy(self.tokens(&window), &mut tokens[..window.len() + self.overlap]);
             tokens = &mut tokens[window.len()..];
         }
-        if wide {
-            // SAFETY: O1, O4.
-            let mut slots = unsafe { uninit(joined.slots.cast::<i64>(), len) };
-            for window in windows {
-                let (here, below) = slots.split_at_mut(window.len());
-                self.slots(&window).copy_to(here);
-                slots = below;
+        let start = joined.slots.0;
+        match form {
+            Form::Consecutive => joined.slots = SlotStart::consecutive(joined_slots.first()),
+            Form::Narrow => {
+                // SAFETY: O1, O4.
+                let mut slots = unsafe { uninit(start.cast::<u32>(), len) };
+                for window in windows {
+                    let (here, below) = slots.split_at_mut(window.len());
+                    self.slots(&window).copy_narrow_to(here);
+                    slots = below;
+                }
             }
-        } else {
-            // SAFETY: O1, O4.
-            let mut slots = unsafe { uninit(joined.slots.cast::<u32>(), len) };
-            for window in windows {
-                let Slots::Narrow(from) = self.slots(&window) else { unreachable!("a copy of wide slots is wide") };
-                let (here, below) = slots.split_at_mut(window.len());
-                copy(from, here);
-                slots = below;
+            Form::Wide => {
+                // SAFETY: O1, O4.
+                let mut slots = unsafe { uninit(start.cast::<i64>(), len) };
+                for window in windows {
+                    let (here, below) = slots.split_at_mut(window.len());
+                    self.slots(&window).copy_to(here);
+                    slots = below;
+                }
             }
         }
         Ok(joined)
@@ -288,12 +260,13 @@ impl Spans {
 
     /// Its slots.
     pub fn slots(&self, window: &Window) -> Slots<'_> {
-        if self.generations[window.generation].wide {
+        let (start, count) = (window.slots.0, window.len());
+        match self.generations[window.generation].form {
+            Form::Consecutive => Slots::Consecutive { first: window.slots.first(), count },
             // SAFETY: O1, O2; O3, since nothing is freed while `&self` lives; O4.
-            Slots::Wide(unsafe { std::slice::from_raw_parts(window.slots.as_ptr().cast::<i64>(), window.len()) })
-        } else {
+            Form::Narrow => Slots::Narrow(unsafe { std::slice::from_raw_parts(start.cast(), count) }),
             // SAFETY: O1, O2; O3, since nothing is freed while `&self` lives; O4.
-            Slots::Narrow(unsafe { std::slice::from_raw_parts(window.slots.as_ptr().cast::<u32>(), window.len()) })
+            Form::Wide => Slots::Wide(unsafe { std::slice::from_raw_parts(start.cast(), count) }),
         }
     }
 
@@ -305,8 +278,7 @@ impl Spans {
         let generation = &mut self.generations[window.generation];
         // SAFETY: O1: units < len, so it stays inside the span.
         window.tokens = unsafe { window.tokens.add(units) };
-        // SAFETY: O1, as above.
-        window.slots = unsafe { window.slots.add(units * slot_bytes(generation.wide)) };
+        window.slots = window.slots.after(units, generation.form);
         window.len -= units as u32;
         generation.windows += 1;
         generation.live += shared;
@@ -314,13 +286,11 @@ impl Spans {
         front
     }
 
-    /// Whether `lower` begins in the same span where `upper` ends. (Tokens and slots of one span lie one after the
-    /// other, so two spans are never adjacent in both.)
+    /// Whether `lower` begins where `upper` ends, as the parts of a span do that was split.
     pub fn adjacent(&self, upper: &Window, lower: &Window) -> bool {
         upper.generation == lower.generation
             && upper.tokens.as_ptr().wrapping_add(upper.len()) == lower.tokens.as_ptr()
-            && upper.slots.as_ptr().wrapping_add(upper.len() * slot_bytes(self.generations[upper.generation].wide))
-                == lower.slots.as_ptr()
+            && upper.slots.after(upper.len(), self.generations[upper.generation].form).0 == lower.slots.0
     }
 
     /// The opposite of `split_front`.
@@ -341,7 +311,7 @@ impl Spans {
         assert!(units < window.len(), "a window that is used up is freed");
         window.len -= units as u32;
         let generation = &mut self.generations[window.generation];
-        let bytes = units * (size_of::<u32>() + slot_bytes(generation.wide));
+        let bytes = units * (size_of::<u32>() + generation.form.bytes());
         generation.live -= bytes;
         self.live -= bytes;
         self.note_sparse(window.generation);
@@ -397,17 +367,20 @@ impl Spans {
 
     /// Bytes that a window of so many units shows.
     pub fn live_bytes(&self, generation: u32, len: usize) -> usize {
-        len * slot_bytes(self.generations[generation].wide) + (len + self.overlap) * size_of::<u32>()
+        len * self.generations[generation].form.bytes() + (len + self.overlap) * size_of::<u32>()
     }
 
     /// An uninitialised span: the caller must fill it before the window is read.
     fn allocate(&mut self, units: usize, kind: Kind) -> Result<Window, NoMemory> {
         assert!(units > 0, "a span holds at least one unit");
         let len = u32::try_from(units).map_err(|_| NoMemory)?;
-        let slots = Layout::array::<u8>(units * slot_bytes(kind.wide)).map_err(|_| NoMemory)?;
         let tokens = Layout::array::<u32>(units + self.overlap).map_err(|_| NoMemory)?;
-        let slots = slots.align_to(slot_bytes(kind.wide)).map_err(|_| NoMemory)?;
-        let (span, tokens_at) = slots.extend(tokens).map_err(|_| NoMemory)?;
+        let slots = match kind.form {
+            Form::Consecutive => Ok(Layout::new::<()>()),
+            Form::Narrow => Layout::array::<u32>(units),
+            Form::Wide => Layout::array::<i64>(units),
+        };
+        let (span, tokens_at) = slots.and_then(|slots| slots.extend(tokens)).map_err(|_| NoMemory)?;
         let span = span.pad_to_align();
         let id = self.generation_for(span.size(), kind)?;
         let live = self.live_bytes(id, units);
@@ -422,7 +395,7 @@ impl Spans {
         generation.windows += 1;
         // SAFETY: O1: the slots come first, then the tokens at their place in the layout.
         let tokens = unsafe { start.add(tokens_at) }.cast::<u32>();
-        Ok(Window { tokens, slots: start, len, generation: id })
+        Ok(Window { tokens, slots: SlotStart(start.as_ptr()), len, generation: id })
     }
 
     /// The generation to allocate in. A span that would fill much of one gets its own.
@@ -439,8 +412,8 @@ impl Spans {
         let capacity = bump.allocated_bytes();
         self.allocated += capacity;
         self.made += 1;
-        let (serial, wide) = (self.made, kind.wide);
-        let generation = Generation { bump, capacity, first_run: NIL, serial, wide, ..Generation::default() };
+        let (serial, form) = (self.made, kind.form);
+        let generation = Generation { bump, capacity, first_run: NIL, serial, form, ..Generation::default() };
         let id = self.generations.insert(generation);
         if !own {
             let retired = std::mem::replace(&mut self.filling[kind.place()], id);
@@ -484,13 +457,9 @@ impl Spans {
 
 /// # Safety
 /// O1, O4: there is room for so many, aligned, and nobody else has it.
-unsafe fn uninit<'a, T>(start: NonNull<T>, count: usize) -> &'a mut [MaybeUninit<T>] {
+unsafe fn uninit<'a, T>(start: *mut T, count: usize) -> &'a mut [MaybeUninit<T>] {
     // SAFETY: O1, O4, of the caller.
-    unsafe { std::slice::from_raw_parts_mut(start.as_ptr().cast(), count) }
-}
-
-const fn slot_bytes(wide: bool) -> usize {
-    if wide { size_of::<i64>() } else { size_of::<u32>() }
+    unsafe { std::slice::from_raw_parts_mut(start.cast(), count) }
 }
 
 impl Tree {
@@ -508,26 +477,29 @@ impl Tree {
     /// Its slots.
     #[inline]
     pub fn slots(&self, run: u32) -> Slots<'_> {
-        if self.runs[run].len == 0 { Slots::Narrow(&[]) } else { self.spans.slots(&self.window(run)) }
+        if self.runs[run].len == 0 { Slots::none() } else { self.spans.slots(&self.window(run)) }
     }
 
     pub fn window(&self, run: u32) -> Window {
         let (run, detail) = (&self.runs[run], &self.details[run]);
-        Window { tokens: run.tokens.0, slots: detail.slots.0, len: run.len, generation: detail.generation }
+        Window { tokens: run.tokens.0, slots: detail.slots, len: run.len, generation: detail.generation }
     }
 
     /// No other run holds that window (O3).
     pub fn set_window(&mut self, run: u32, window: Window) {
         let (run, detail) = (&mut self.runs[run], &mut self.details[run]);
         (run.tokens, run.len) = (TokenStart(window.tokens), window.len);
-        (detail.slots, detail.generation) = (SlotStart(window.slots), window.generation);
+        (detail.slots, detail.generation) = (window.slots, window.generation);
     }
 
     /// Asks for the slots of a run, which an eviction will read.
     pub fn prefetch_slots(&self, run: u32) {
         const MOST: usize = 1024;
-        let start = self.details[run].slots.0.as_ptr();
-        let bytes = self.runs[run].len() * size_of::<u32>();
+        let (start, bytes) = match self.slots(run) {
+            Slots::Consecutive { .. } => return,
+            Slots::Narrow(slots) => (slots.as_ptr().cast::<u8>(), size_of_val(slots)),
+            Slots::Wide(slots) => (slots.as_ptr().cast::<u8>(), size_of_val(slots)),
+        };
         for at in (0..bytes.min(MOST)).step_by(prefetch::LINE) {
             prefetch::line(start.wrapping_add(at));
         }

@@ -73,6 +73,11 @@ impl TouchLog {
         true
     }
 
+    fn page(&self, place: usize) -> (u32, usize) {
+        let note = &self.notes[place];
+        (note.run.load(Ordering::Relaxed), note.depth.load(Ordering::Relaxed) as usize)
+    }
+
     /// Matches since the last draining: so many ticks have passed.
     pub fn len(&self) -> usize {
         self.claimed.load(Ordering::Relaxed).min(CAPACITY)
@@ -102,14 +107,14 @@ impl Tree {
         let count = self.touches.len();
         self.reserve(count)?;
         if count > FEW {
-            let touched = self.touches.notes[..count].iter().map(|note| note.run.load(Ordering::Relaxed));
+            let touched = (0..count).map(|place| self.touches.page(place).0);
             self.prefetch_candidates(touched.filter(|&run| run != NIL));
         }
         let mut pruned = [NIL; CAPACITY];
         for (place, pruned) in pruned.iter_mut().enumerate().take(count) {
-            let note = &mut self.touches.notes[place];
-            let (mut run, depth) = (*note.run.get_mut(), *note.depth.get_mut() as usize);
-            if run == NIL {
+            let (mut run, depth) = self.touches.page(place);
+            // Of two notes about one page the later one says all.
+            if run == NIL || (place + 1 < count && self.touches.page(place + 1) == (run, depth)) {
                 continue;
             }
             // A run with too many marks was split meanwhile, and this page went to its upper part.

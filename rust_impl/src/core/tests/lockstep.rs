@@ -11,7 +11,7 @@ use proptest::sample::Index;
 use sha2::{Digest as _, Sha256};
 
 use super::allocations;
-use super::operations::{Call, Path, Step};
+use super::operations::{Call, Numbering, Path, Step};
 use super::page_trie::PageTrie;
 use crate::core::{Config, Digest, Event, Failure, Handle, Insertion, Key, Namespace, NoMemory, Request, Tree};
 
@@ -69,8 +69,8 @@ impl Lockstep {
     pub fn run(&mut self, steps: Vec<Step>) {
         for (call, drained) in steps {
             match call {
-                Call::Insert { path, name_given, slots_from, priority, inserted_len } => {
-                    self.insert(&path, name_given, slots_from, priority, inserted_len);
+                Call::Insert { path, name_given, numbering, priority, inserted_len } => {
+                    self.insert(&path, name_given, numbering, priority, inserted_len);
                 }
                 Call::Match(path) => self.match_prefix(&path),
                 Call::Peek(path) => self.peek(&path),
@@ -216,11 +216,14 @@ impl Lockstep {
         }
     }
 
-    fn insert(&mut self, path: &Path, name_given: bool, slots_from: i64, priority: i64, inserted_len: usize) {
+    fn insert(&mut self, path: &Path, name_given: bool, numbering: Numbering, priority: i64, inserted_len: usize) {
         let (space, start, tokens) = self.request(path);
         let name = namespace(space);
-        let slots: Vec<i64> = (0..tokens.len() as i64).map(|i| slots_from + self.slot + i).collect();
-        self.slot += slots.len() as i64;
+        let Numbering { from, apart, jump } = numbering;
+        let slot = |i: i64| from + self.slot + i * apart + i / 8 * jump;
+        let slots: Vec<i64> = (0..tokens.len() as i64).map(slot).collect();
+        // No other call has any of these.
+        self.slot += 3 * slots.len() as i64;
         let numbers = Numbers::new(&tokens, path.wide);
         let handle = start.as_ref().map(|start| start.handle.clone());
         let result = self.attempt(|tree| {

@@ -12,12 +12,20 @@ use crate::core::{Config, Limits, Policy};
 pub const ALPHABET: [u32; 3] = [0, 1, u32::MAX];
 pub const SPACES: usize = 3;
 
+/// Slot i of a call is `from + i * apart`, and `jump` further after each eight.
+#[derive(Debug, Clone, Copy)]
+pub struct Numbering {
+    pub from: i64,
+    pub apart: i64,
+    pub jump: i64,
+}
+
 #[derive(Debug, Clone)]
 pub enum Call {
     Insert {
         path: Path,
         name_given: bool,
-        slots_from: i64,
+        numbering: Numbering,
         priority: i64,
         inserted_len: usize,
     },
@@ -71,14 +79,15 @@ fn path(config: Config) -> impl Strategy<Value = Path> {
 }
 
 fn call(config: Config) -> impl Strategy<Value = Call> {
-    // Now and then slots that do not fit into 32 bits.
-    let slots_from = select(&[0, 0, -1 << 40, 1 << 33][..]);
+    // Now and then slots that do not fit into 32 bits; consecutive, apart, or consecutive for some units.
+    let numbering = (select(&[0, 0, -1 << 40, 1 << 33][..]), select(&[(1, 0), (1, 0), (3, 0), (1, 5)][..]))
+        .prop_map(|(from, (apart, jump))| Numbering { from, apart, jump });
     let inserted_len = prop_oneof![Just(0), 0..60usize];
-    let insert = (path(config), any::<bool>(), slots_from, -2..3i64, inserted_len).prop_map(
-        |(path, name_given, slots_from, priority, inserted_len)| Call::Insert {
+    let insert = (path(config), any::<bool>(), numbering, -2..3i64, inserted_len).prop_map(
+        |(path, name_given, numbering, priority, inserted_len)| Call::Insert {
             path,
             name_given,
-            slots_from,
+            numbering,
             priority,
             inserted_len,
         },
