@@ -15,7 +15,7 @@ from .marks cimport MOST_MARKS
 from .queue cimport IN_HEAP, UNQUEUED, first_candidate, is_candidate, rank_of
 from .slab cimport slab_live
 from .spaces cimport Forest
-from .span cimport Span, span_bytes, tokens_of
+from .span cimport WIDE, Span, span_bytes, tokens_of
 from .tree cimport (
     Detail, Heap, HeapEntry, Mark, Queue, Run, Space, Tree, birth_at, birth_tick, detail_of, has_locked_pages,
     length_of_run, mark_of, page_digest_after, page_tokens, run_at, space_at,
@@ -205,8 +205,8 @@ cdef const char *check_window(const Tree *tree, uint32_t run, Census *census) no
         at = shown.span_next
     if live != span.live:
         return "spans: the units that are shown are miscounted"
-    if span.wide > 1:
-        return "spans: slots are neither of 4 nor of 8 bytes"
+    if span.form > WIDE:
+        return "spans: slots of no known form"
     census.span_bytes += span_bytes(span, tree.page, tree.overlap)
     return NULL
 

@@ -7,6 +7,7 @@ from .key cimport Key
 
 cdef int64_t common_prefix(Key key, const uint32_t *stored, int64_t count) noexcept nogil
 cdef bint are_tokens(Key key) noexcept nogil
+cdef bint are_consecutive(const int64_t *numbers, int64_t count) noexcept nogil
 cdef bint has_negative(const int32_t *numbers, int64_t count) noexcept nogil
 cdef void copy_tokens(Key key, uint32_t *target, int64_t count) noexcept nogil
 cdef void widen(const uint32_t *numbers, int64_t *target, int64_t count) noexcept nogil

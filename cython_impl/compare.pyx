@@ -86,6 +86,9 @@ cdef extern from *:
         TARGET static uint64_t union_wide_##SUFFIX(const uint64_t *a, int64_t n) {                       \
             return union_wide_with(a, n);                                                                \
         }                                                                                                \
+        TARGET static int consecutive_##SUFFIX(const uint64_t *a, int64_t n) {                           \
+            return consecutive_with(a, n);                                                               \
+        }                                                                                                \
         TARGET static void narrow_##SUFFIX(const uint64_t *a, uint32_t *to, int64_t n) {                 \
             narrow_with(a, to, n);                                                                       \
         }                                                                                                \
@@ -94,7 +97,7 @@ cdef extern from *:
         }                                                                                                \
         static const Loops SUFFIX##_loops = {                                                            \
             common_narrow_##SUFFIX, common_wide_##SUFFIX, union_narrow_##SUFFIX, union_wide_##SUFFIX,    \
-            narrow_##SUFFIX, widen_##SUFFIX                                                              \
+            consecutive_##SUFFIX, narrow_##SUFFIX, widen_##SUFFIX                                        \
         };
 
     LOOPS(anywhere, )
@@ -131,6 +134,7 @@ cdef extern from *:
         int64_t (*common_wide)(const uint64_t *, const uint32_t *, int64_t) noexcept nogil
         uint32_t (*union_narrow)(const uint32_t *, int64_t) noexcept nogil
         uint64_t (*union_wide)(const uint64_t *, int64_t) noexcept nogil
+        int (*consecutive)(const uint64_t *, int64_t) noexcept nogil
         void (*narrow)(const uint64_t *, uint32_t *, int64_t) noexcept nogil
         void (*widen)(const uint32_t *, int64_t *, int64_t) noexcept nogil
     Loops loops
@@ -164,6 +168,10 @@ cdef int64_t common_prefix(Key key, const uint32_t *stored, int64_t count) noexc
 cdef bint are_tokens(Key key) noexcept nogil:
     """Whether all numbers lie in 0 … 2³² - 1."""
     return not is_wide(key) or loops.union_wide(<const uint64_t *> key.data, key_count(key)) >> 32 == 0
+
+
+cdef bint are_consecutive(const int64_t *numbers, int64_t count) noexcept nogil:
+    return loops.consecutive(<const uint64_t *> numbers, count)
 
 
 cdef bint has_negative(const int32_t *numbers, int64_t count) noexcept nogil:

@@ -15,7 +15,7 @@ from .merge cimport merge_chain, merge_pending
 from .node cimport run_make
 from .queue cimport refresh_candidate
 from .slab cimport slab_reserve
-from .span cimport Span, need_wide, span_free, span_make_digests, span_new, tokens_of, write_slots
+from .span cimport Span, form_of, span_free, span_make_digests, span_new, tokens_of, write_slots
 from .split cimport split
 from .tree cimport (
     Event, Handle, Place, Run, Tree, detail_of, mark_of, page_tokens, run_at, space_at, weight_of, whole_pages,
@@ -33,7 +33,7 @@ cdef int reserve(Tree *tree) noexcept nogil:
 cdef Span *new_span(const Tree *tree, Place place, const Insertion *insertion, int64_t known) noexcept nogil:
     """The tokens, slots and (with events on) digests of the new pages; NULL if memory is short."""
     cdef int64_t units = insertion.units - known
-    cdef Span *span = span_new(units, tree.overlap, need_wide(insertion.slots + known, units))
+    cdef Span *span = span_new(units, tree.overlap, form_of(insertion.slots + known, units))
     if span == NULL:
         return NULL
     copy_tokens(key_from(insertion.key, known), tokens_of(span), units + tree.overlap)

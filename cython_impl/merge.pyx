@@ -11,7 +11,9 @@ from .log cimport GONE, MERGE, note
 from .marks cimport MERGED_MARKS, marks_prune, merged_mark_count, top_mark
 from .node cimport copy_window, hide, show, spare_memory
 from .slab cimport slab_give
-from .span cimport Span, span_bytes, span_free, span_make_digests, span_new
+from .span cimport (
+    CONSECUTIVE, NARROW, WIDE, Span, are_narrow, first_slot, span_bytes, span_free, span_make_digests, span_new,
+)
 from .tree cimport MOST_PENDING, Detail, Run, Tree, detail_of, has_locked_pages, length_of_run, mark_of, run_at
 
 cdef enum:
@@ -38,17 +40,39 @@ cdef bint is_hashed(const Tree *tree, uint32_t run) noexcept nogil:
     return detail_of(tree, run).hashed * tree.page == length_of_run(run_at(tree, run))
 
 
+cdef uint32_t joined_form(const Tree *tree, const uint32_t *runs, int count) noexcept nogil:
+    """The smallest form for the slots of runs of which each hangs below the one before."""
+    cdef const Detail *detail
+    cdef int64_t length, first
+    cdef int64_t expected = 0
+    cdef bint narrow = True
+    cdef bint consecutive = True
+    cdef int i
+    for i in range(count):
+        detail = detail_of(tree, runs[i])
+        length = length_of_run(run_at(tree, runs[i]))
+        narrow = narrow and are_narrow(detail.span, detail.offset, length)
+        if detail.span.form != CONSECUTIVE:
+            consecutive = False
+            continue
+        first = first_slot(detail.span, detail.offset)
+        consecutive = consecutive and (i == 0 or first == expected)
+        expected = first_slot(detail.span, detail.offset + length)
+    if consecutive:
+        return CONSECUTIVE
+    return NARROW if narrow else WIDE
+
+
 cdef Span *joined(Tree *tree, const uint32_t *runs, int count) noexcept nogil:
     """A new span of the pages of runs of which each hangs below the one before; NULL if memory is short."""
     cdef int64_t length = 0
-    cdef bint wide = False
+    cdef uint32_t form = joined_form(tree, runs, count)
     cdef bint digests = True
     cdef Span *span
     cdef int i
     for i in range(count):
         length += length_of_run(run_at(tree, runs[i]))
-        wide = wide or detail_of(tree, runs[i]).span.wide
-    span = span_new(length, tree.overlap, wide)
+    span = span_new(length, tree.overlap, form)
     if span == NULL:
         return NULL
     if detail_of(tree, runs[0]).hashed and span_make_digests(span, tree.page):

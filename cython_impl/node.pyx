@@ -87,7 +87,7 @@ cdef void spare_memory(Tree *tree, Span *span) noexcept nogil:
     run = span.first_run
     while run:
         following = detail_of(tree, run).span_next
-        own = span_new(length_of_run(run_at(tree, run)), tree.overlap, span.wide)
+        own = span_new(length_of_run(run_at(tree, run)), tree.overlap, span.form)
         if own == NULL:
             return
         if detail_of(tree, run).hashed and span_make_digests(own, tree.page):
