@@ -356,7 +356,7 @@ impl Spans {
     /// Units that were ever written to a generation.
     pub fn units_written(&self, generation: u32) -> usize {
         let generation = &self.generations[generation];
-        generation.used / (slot_bytes(generation.wide) + size_of::<u32>())
+        generation.used / (generation.form.bytes() + size_of::<u32>())
     }
 
     /// What `check` recomputes: (windows, live bytes) of each generation that exists.
