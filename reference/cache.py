@@ -281,7 +281,10 @@ class RadixCache:
         self._tree = new
         note(self._undo, RESET, old.counts.total)
         self._undo.clear()
-        old.take_apart()
+        try:
+            old.take_apart()
+        except MemoryError:
+            pass  # it is done; what cannot be taken apart now is left to the collector
 
     def _path_indices(self, node: Node, start: int) -> Slots:
         return path_slots(self._tree, self._find(node), start, node._length)

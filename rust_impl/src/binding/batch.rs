@@ -5,12 +5,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pyo3::buffer::PyUntypedBuffer;
-use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 
 use super::arguments::{namespace, threads};
-use super::errors::{Broken, at_element, broken, failure, no_memory};
+use super::errors::{Broken, at_element, broken, failure, no_memory, type_error, value_error};
 use super::exclusive::{Detached, Exclusive};
 use super::keys::Tokens;
 use super::objects::{tuple, tuple_of};
@@ -42,7 +41,7 @@ impl Batch {
         if let Some(extra_keys) = extra_keys {
             let stored = stored_elements(extra_keys, "extra_keys")?;
             if stored.len() != keys.len() {
-                return Err(PyValueError::new_err(format!(
+                return Err(value_error(format_args!(
                     "extra_keys has {} elements, keys has {}; they must be as many",
                     stored.len(),
                     keys.len()
@@ -191,7 +190,7 @@ fn stored_elements<'py>(sequence: &Bound<'py, PyAny>, name: &str) -> PyResult<Bo
     let is_sequence = sequence.is_instance(shared(py)?.sequence.bind(py))?;
     if !is_sequence || is_text || PyUntypedBuffer::get(sequence).is_ok() {
         let kind = sequence.get_type();
-        return Err(PyTypeError::new_err(format!("{name} must be a sequence, not {}", kind.name()?)));
+        return Err(type_error(format_args!("{name} must be a sequence, not {}", kind.name()?)));
     }
     tuple(py, sequence.try_iter()?)
 }

@@ -23,7 +23,7 @@ use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use super::errors::no_memory;
+use super::errors::{no_memory, type_error};
 use super::keys::{Number, Role, out_of_range};
 
 /// A buffer that its exporter keeps alive and in place until this is dropped.
@@ -98,7 +98,7 @@ impl Buffer {
     fn shape(&self, role: &Role) -> PyResult<Shape> {
         let view = &self.view;
         if view.ndim != 1 {
-            return Err(PyTypeError::new_err(format!("{} must have one dimension, not {}", role.what, view.ndim)));
+            return Err(type_error(format_args!("{} must have one dimension, not {}", role.what, view.ndim)));
         }
         // SAFETY: O3: a format that is not null is a C string.
         let format = if view.format.is_null() { c"B" } else { unsafe { CStr::from_ptr(view.format as *const c_char) } };
@@ -110,10 +110,7 @@ impl Buffer {
         let size = view.itemsize as usize;
         if !b"bBhHiIlLqQnN".contains(&letter) || !matches!(size, 1 | 2 | 4 | 8) {
             let shown = format.to_string_lossy();
-            return Err(PyTypeError::new_err(format!(
-                "{} must hold integers, not a buffer of format '{shown}'",
-                role.what
-            )));
+            return Err(type_error(format_args!("{} must hold integers, not a buffer of format '{shown}'", role.what)));
         }
         let big = matches!(order, b'>' | b'!');
         let little = order == b'<';
@@ -229,7 +226,7 @@ pub trait Stored: Copy + Default {
     /// Sign-extended to 64 bits.
     fn bits(self) -> u64;
     fn swapped(self) -> Self;
-    fn shown(self) -> String;
+    fn shown(self) -> i128;
 }
 
 macro_rules! stored {
@@ -245,8 +242,8 @@ macro_rules! stored {
                 self.swap_bytes()
             }
 
-            fn shown(self) -> String {
-                self.to_string()
+            fn shown(self) -> i128 {
+                self.into()
             }
         }
     )+};

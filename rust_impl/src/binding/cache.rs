@@ -2,14 +2,13 @@
 
 use std::pin::pin;
 
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 use super::arguments::{Given, count, int64, length, namespace};
 use super::arrays::{Slots, copied};
 use super::batch::Batch;
-use super::errors::{failure, no_memory, not_copied};
+use super::errors::{failure, no_memory, not_copied, value_error};
 use super::events::shown_event;
 use super::exclusive::Exclusive;
 use super::keys::{Tokens, Values};
@@ -18,7 +17,7 @@ use super::nodes::{own, start_of};
 use super::objects::{dict, list, number, text};
 use super::results::{BatchMatchResult, EvictResult, InsertResult, MatchResult, path_slots};
 use super::shared::shared;
-use crate::core::{Config, Digest, Failure, Fault, Insertion, Limits, NoMemory, Policy, Request};
+use crate::core::{Config, Digest, Failure, Fault, Insertion, Limits, NoMemory, Policy, Request, formatted};
 
 /// A prefix cache in Rust; `triradix.PrefixCache` is its contract.
 ///
@@ -77,7 +76,7 @@ impl RadixCache {
         let &(policy_name, policy) = Policy::ALL
             .iter()
             .find(|(known, _)| *known == name)
-            .ok_or_else(|| PyValueError::new_err(format!("the Rust tree knows no eviction_policy {name:?}")))?;
+            .ok_or_else(|| value_error(format_args!("the Rust tree knows no eviction_policy {name:?}")))?;
         let config = Config {
             // No key is as long as that; so much is left that sums of it do not overflow.
             page_size: length(&page_size, "page_size")?.min(usize::MAX / 4),
@@ -423,7 +422,7 @@ impl RadixCache {
         let file = file.cloned().map_or_else(|| py.import("sys")?.getattr("stdout"), Ok)?;
         // A process without a stdout: as silent as `print` is then.
         if !file.is_none() {
-            file.call_method1("write", (text(py, &printed)?,))?;
+            file.call_method1(text(py, "write")?, (text(py, &printed)?,))?;
         }
         Ok(())
     }
@@ -433,11 +432,11 @@ impl RadixCache {
         let page_size = shared(py)?.shown.bind(py).call1((&self.page_size,))?;
         let (policy, bigram) = (self.policy, if self.config.bigram { "True" } else { "False" });
         let (tokens, nodes) = (stats.total_tokens, stats.nodes);
-        let shown = format!(
+        let shown = formatted(format_args!(
             "RadixCache(page_size={page_size}, eviction_policy={policy:?}, bigram={bigram}: {tokens} tokens, \
             {locked} of them locked, in {nodes} nodes)"
-        );
-        text(py, &shown)
+        ));
+        text(py, &shown.map_err(no_memory)?)
     }
 
     fn __reduce__(&self) -> PyResult<()> {

@@ -1,22 +1,37 @@
 //! From what the tree refuses to the exceptions of the protocol.
 
+use std::fmt::Arguments;
+
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyType;
 
-use super::objects::memory_error;
+use super::objects::{memory_error, text};
 use super::shared::shared;
-use crate::core::{Failure, NoMemory};
+use crate::core::{Failure, NoMemory, formatted};
 
 /// The call did not run to its end because of a fault in the tree itself, now or earlier.
 pub struct Broken(pub String);
 
-pub fn broken(py: Python<'_>, Broken(what): Broken) -> PyErr {
-    let message = format!("the cache is broken by an internal error: {what}");
-    match shared(py).and_then(|shared| shared.integrity_error.bind(py).call1((message,))) {
+/// An exception of that class. PyO3's own ways abort where there is no memory for the text: here that is MemoryError.
+fn raised(class: &Bound<'_, PyAny>, what: Arguments) -> PyErr {
+    let message = formatted(what).map_err(no_memory).and_then(|what| text(class.py(), &what));
+    match message.and_then(|message| class.call1((message,))) {
         Ok(error) => PyErr::from_value(error),
         Err(error) => error,
     }
+}
+
+pub fn value_error(what: Arguments) -> PyErr {
+    Python::attach(|py| raised(&py.get_type::<PyValueError>(), what))
+}
+
+pub fn type_error(what: Arguments) -> PyErr {
+    Python::attach(|py| raised(&py.get_type::<PyTypeError>(), what))
+}
+
+pub fn broken(py: Python<'_>, Broken(what): Broken) -> PyErr {
+    let what = format_args!("the cache is broken by an internal error: {what}");
+    shared(py).map_or_else(|error| error, |shared| raised(shared.integrity_error.bind(py), what))
 }
 
 pub fn no_memory(_: NoMemory) -> PyErr {
@@ -27,20 +42,17 @@ pub fn no_memory(_: NoMemory) -> PyErr {
 pub fn failure(py: Python<'_>, failure: Failure) -> PyErr {
     match failure {
         Failure::Stale => {
-            let message = "this node is stale: its page was evicted, or the cache was reset";
-            match shared(py).and_then(|shared| shared.stale_node_error.bind(py).call1((message,))) {
-                Ok(error) => PyErr::from_value(error),
-                Err(error) => error,
-            }
+            let what = format_args!("this node is stale: its page was evicted, or the cache was reset");
+            shared(py).map_or_else(|error| error, |shared| raised(shared.stale_node_error.bind(py), what))
         }
-        Failure::OtherNamespace => PyValueError::new_err("extra_key is not the namespace of start"),
-        Failure::NotJoined { last_token } => PyValueError::new_err(format!(
+        Failure::OtherNamespace => value_error(format_args!("extra_key is not the namespace of start")),
+        Failure::NotJoined { last_token } => value_error(format_args!(
             "with bigram, a key below a node must begin with the node's last token, {last_token}"
         )),
-        Failure::NotLocked => PyValueError::new_err("no lock of this node's page is left to take back"),
-        Failure::TooManyLocks => PyValueError::new_err("this node's page has as many locks as can be counted"),
+        Failure::NotLocked => value_error(format_args!("no lock of this node's page is left to take back")),
+        Failure::TooManyLocks => value_error(format_args!("this node's page has as many locks as can be counted")),
         // The caller of a look-up says it in the words of the key; this is for a key that was changed meanwhile.
-        Failure::Outside { position } => PyValueError::new_err(format!("token {position} is outside 0 … 4294967295")),
+        Failure::Outside { position } => value_error(format_args!("token {position} is outside 0 … 4294967295")),
         Failure::Raced => unreachable!("whoever finds a key changed copies it"),
         Failure::LogFull => unreachable!("whoever finds the touch log full drains it"),
         Failure::NoMemory => no_memory(NoMemory),
@@ -52,15 +64,11 @@ pub fn at_element(py: Python<'_>, error: PyErr, name: &str, index: usize) -> PyE
     if !error.is_instance_of::<PyTypeError>(py) && !error.is_instance_of::<PyValueError>(py) {
         return error;
     }
-    let kind: Bound<'_, PyType> = if error.is_instance_of::<PyTypeError>(py) {
-        py.get_type::<PyTypeError>()
-    } else {
-        py.get_type::<PyValueError>()
-    };
-    PyErr::from_type(kind, format!("{name}[{index}]: {}", error.value(py)))
+    let what = format_args!("{name}[{index}]: {}", error.value(py));
+    if error.is_instance_of::<PyTypeError>(py) { type_error(what) } else { value_error(what) }
 }
 
 /// For `__reduce_ex__`, which `copy` and `pickle` end in, and `__reduce__`.
 pub fn not_copied(what: &str) -> PyErr {
-    PyTypeError::new_err(format!("{what} objects can be neither copied nor pickled"))
+    type_error(format_args!("{what} objects can be neither copied nor pickled"))
 }

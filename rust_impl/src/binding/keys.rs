@@ -6,16 +6,16 @@
 //! O1. Of pinned numbers only the buffer is pinned with the whole; nothing moves it, and `drop` does not either.
 //! O2. The buffer, or the memo, that elements stand in is held by the numbers whose place they are.
 
-use std::cell::RefCell;
 use std::pin::Pin;
+use std::sync::Mutex;
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyInt, PyList, PyTuple, PyType};
+use pyo3::types::{PyBool, PyInt, PyList, PyString, PyTuple, PyType};
 
 use super::buffer::{Buffer, Elements, Stored};
 use super::digits::{Items, read_plain};
-use super::errors::no_memory;
+use super::errors::{no_memory, type_error, value_error};
 use super::memo::Memo;
 use super::objects::{int64, is_of, tuple_of};
 use super::shared::shared;
@@ -33,7 +33,7 @@ pub const VALUES: Role = Role { what: "values", word: "value" };
 impl Role {
     pub fn wrong_form(&self, source: &Bound<'_, PyAny>) -> PyResult<PyErr> {
         let kind = source.get_type();
-        Ok(PyTypeError::new_err(format!(
+        Ok(type_error(format_args!(
             "{} must be a list, a tuple, an integer buffer or a PrefixKey, not {}",
             self.what,
             kind.name()?
@@ -48,14 +48,13 @@ pub trait Number: Copy + 'static {
     /// The largest 64 bits of an element, signed or not, that is in range: 2ⁿ − 1 for some n.
     fn limit(signed: bool) -> u64;
     fn from_bits(bits: u64) -> Self;
-    fn with_scratch<T>(work: impl FnOnce(&mut Vec<Self>) -> T) -> T;
+    fn scratch() -> &'static Mutex<Vec<Self>>;
 }
 
-thread_local! {
-    /// Taken while a call needs them, so that most keys cost no allocation.
-    static TOKENS: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
-    static SLOTS: RefCell<Vec<i64>> = const { RefCell::new(Vec::new()) };
-}
+/// Taken while a call needs them, so that most keys cost no allocation. One for all threads: the GIL lets one at a time
+/// get here, and the C library aborts where it has no memory to see to the end of a thread's own.
+static TOKENS: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+static SLOTS: Mutex<Vec<i64>> = Mutex::new(Vec::new());
 
 impl Number for u32 {
     const SIGNED: bool = false;
@@ -69,8 +68,8 @@ impl Number for u32 {
         bits as u32
     }
 
-    fn with_scratch<T>(work: impl FnOnce(&mut Vec<Self>) -> T) -> T {
-        TOKENS.with_borrow_mut(work)
+    fn scratch() -> &'static Mutex<Vec<Self>> {
+        &TOKENS
     }
 }
 
@@ -86,13 +85,13 @@ impl Number for i64 {
         bits as i64
     }
 
-    fn with_scratch<T>(work: impl FnOnce(&mut Vec<Self>) -> T) -> T {
-        SLOTS.with_borrow_mut(work)
+    fn scratch() -> &'static Mutex<Vec<Self>> {
+        &SLOTS
     }
 }
 
 pub fn out_of_range<T: Number>(role: &Role, position: usize, shown: impl std::fmt::Display) -> PyErr {
-    PyValueError::new_err(format!("{} {position} is {shown}, outside {}", role.word, T::RANGE))
+    value_error(format_args!("{} {position} is {shown}, outside {}", role.word, T::RANGE))
 }
 
 /// The numbers of an argument: a checked copy, or the buffer that they stand in.
@@ -225,7 +224,7 @@ impl Values {
     /// `triradix.keys.as_slots` for a key of so many tokens. Their number is asked for before their form is.
     pub fn read(mut self: Pin<&mut Self>, source: &Bound<'_, PyAny>, tokens: usize) -> PyResult<()> {
         let refused = |count| {
-            PyValueError::new_err(format!(
+            value_error(format_args!(
                 "values has {count} elements, for a key of {tokens} tokens; there must be one for each token"
             ))
         };
@@ -300,13 +299,15 @@ impl<T: Number> Drop for Numbers<T> {
         if (1..=KEPT).contains(&self.copy.capacity()) {
             let mut copy = std::mem::take(&mut self.copy);
             copy.clear();
-            T::with_scratch(|scratch| *scratch = copy);
+            if let Ok(mut scratch) = T::scratch().try_lock() {
+                *scratch = copy;
+            }
         }
     }
 }
 
 fn take_scratch<T: Number>() -> Vec<T> {
-    T::with_scratch(std::mem::take)
+    T::scratch().try_lock().map(|mut scratch| std::mem::take(&mut *scratch)).unwrap_or_default()
 }
 
 #[inline]
@@ -314,8 +315,13 @@ fn is_prefix_key(source: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(is_of(source, shared(source.py())?.prefix_key.bind(source.py())))
 }
 
+/// Made when the module is loaded, as `memo::prepare` says.
+pub fn tokens_name(py: Python<'_>) -> &Bound<'_, PyString> {
+    pyo3::intern!(py, "_tokens")
+}
+
 fn prefix_key_tokens<'py>(key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    key.getattr(pyo3::intern!(key.py(), "_tokens"))
+    key.getattr(tokens_name(key.py()))
 }
 
 /// Reads items of every type that is allowed; names the first that is not, else the first out of range.
@@ -328,8 +334,7 @@ fn read_any<T: Number>(items: &Bound<'_, PyTuple>, role: &Role, numbers: &mut Ve
         }
         if !is_integer(&item)? {
             let kind = item.get_type();
-            let message = format!("{} {i} must be an integer, not {}", role.word, kind.name()?);
-            return Err(PyTypeError::new_err(message));
+            return Err(type_error(format_args!("{} {i} must be an integer, not {}", role.word, kind.name()?)));
         }
         known = Some(item.get_type());
     }
@@ -340,7 +345,7 @@ fn read_any<T: Number>(items: &Bound<'_, PyTuple>, role: &Role, numbers: &mut Ve
         let number = int64(int.cast()?);
         let Some(number) = number.filter(|&number| number as u64 <= T::limit(true)) else {
             // Of a subclass by its value, whatever it says of itself.
-            let exact = py.get_type::<PyInt>().call_method1("__index__", (int,))?;
+            let exact = shared(py)?.int_index.bind(py).call1((int,))?;
             let shown = shared(py)?.shown.bind(py).call1((exact,))?;
             return Err(out_of_range::<T>(role, i, shown));
         };

@@ -6,7 +6,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple};
 
 use super::buffer::Elements;
 use crate::core::Handle;
@@ -46,11 +46,11 @@ impl Memo {
     /// The memo of that `PrefixKey`, if it has been used before.
     pub fn of<'py>(key: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, Memo>>> {
         let py = key.py();
-        Self::in_dict(key.getattr(pyo3::intern!(py, "memo"))?.cast::<PyDict>()?)
+        Self::in_dict(key.getattr(memo_name(py))?.cast::<PyDict>()?)
     }
 
     fn in_dict<'py>(memos: &Bound<'py, PyDict>) -> PyResult<Option<Bound<'py, Memo>>> {
-        let found = memos.get_item(pyo3::intern!(memos.py(), "rust"))?;
+        let found = memos.get_item(own_name(memos.py()))?;
         Ok(found.and_then(|memo| memo.cast_into::<Memo>().ok()))
     }
 
@@ -63,7 +63,7 @@ impl Memo {
     ) -> PyResult<Bound<'py, Memo>> {
         let py = key.py();
         let mut last = None;
-        if let Ok(origin) = key.getattr(pyo3::intern!(py, "origin"))?.cast::<PyTuple>() {
+        if let Ok(origin) = key.getattr(origin_name(py))?.cast::<PyTuple>() {
             let shared: usize = origin.get_item(1)?.extract()?;
             if let Some(memo) = Self::in_dict(origin.get_item(0)?.cast::<PyDict>()?)? {
                 let known = memo.get().last.lock().unwrap_or_else(PoisonError::into_inner);
@@ -74,7 +74,25 @@ impl Memo {
         }
         let memo = Memo { _tokens: tokens.clone().unbind(), elements, last: Mutex::new(last) };
         let memo = Bound::new(py, memo)?;
-        key.getattr(pyo3::intern!(py, "memo"))?.cast::<PyDict>()?.set_item(pyo3::intern!(py, "rust"), &memo)?;
+        key.getattr(memo_name(py))?.cast::<PyDict>()?.set_item(own_name(py), &memo)?;
         Ok(memo)
     }
+}
+
+fn memo_name(py: Python<'_>) -> &Bound<'_, PyString> {
+    pyo3::intern!(py, "memo")
+}
+
+fn origin_name(py: Python<'_>) -> &Bound<'_, PyString> {
+    pyo3::intern!(py, "origin")
+}
+
+/// Of this tree, in the memo of a key.
+fn own_name(py: Python<'_>) -> &Bound<'_, PyString> {
+    pyo3::intern!(py, "rust")
+}
+
+/// Makes what the first key would need: where there is no memory for a name then, PyO3 panics.
+pub fn prepare(py: Python<'_>) {
+    let _ = (memo_name(py), origin_name(py), own_name(py), py.get_type::<Memo>());
 }

@@ -40,6 +40,9 @@ mod _triradix_rust {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         crate::binding::digits::refuse_other_digits(module.py())?;
         crate::binding::results::refuse_other_layouts(module.py())?;
+        crate::binding::shared::shared(module.py())?;
+        crate::binding::memo::prepare(module.py());
+        crate::binding::keys::tokens_name(module.py());
         crate::binding::arrays::copied(module.py(), &[]).map(drop)
     }
 

@@ -2,16 +2,15 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use super::arguments::shown_namespace;
 use super::cache::RadixCache;
-use super::errors::{failure, not_copied};
+use super::errors::{failure, no_memory, not_copied, type_error, value_error};
 use super::objects::{number, text};
 use super::shared::shared;
-use crate::core::Handle;
+use crate::core::{Handle, formatted};
 
 /// A handle to one cached page, or to the root of a namespace. It keeps its cache alive, but not its page.
 #[pyclass(frozen, module = "triradix.rust_impl")]
@@ -65,11 +64,15 @@ impl Node {
 
     fn __repr__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
         let stale = if self.refuse_stale(py).is_err() { ", stale" } else { "" };
-        let space = match self.handle.namespace() {
-            None => String::new(),
-            name => format!(", extra_key={}", shown_namespace(py, name)?.repr()?),
+        let depth = self.handle.depth();
+        let shown = match self.handle.namespace() {
+            None => formatted(format_args!("Node(length={depth}{stale})")),
+            name => {
+                let name = shown_namespace(py, name)?.repr()?;
+                formatted(format_args!("Node(length={depth}, extra_key={name}{stale})"))
+            }
         };
-        text(py, &format!("Node(length={}{space}{stale})", self.handle.depth()))
+        text(py, &shown.map_err(no_memory)?)
     }
 
     fn __reduce__(&self) -> PyResult<()> {
@@ -90,9 +93,9 @@ pub fn own<'a>(cache: &Bound<'_, RadixCache>, node: &'a Bound<'_, PyAny>, name: 
             return Ok(&node.handle);
         }
     } else if !node.is_instance(shared(py)?.node.bind(py))? {
-        return Err(PyTypeError::new_err(format!("{name} must be a Node, not {}", node.get_type().name()?)));
+        return Err(type_error(format_args!("{name} must be a Node, not {}", node.get_type().name()?)));
     }
-    Err(PyValueError::new_err(format!("{name} belongs to another cache")))
+    Err(value_error(format_args!("{name} belongs to another cache")))
 }
 
 /// The same for the `start` of a look-up or an insert.

@@ -8,6 +8,7 @@
 //!     others.
 
 use std::cell::UnsafeCell;
+use std::fmt::Arguments;
 use std::mem::MaybeUninit;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -17,11 +18,11 @@ use pyo3::types::{PyString, PyTuple};
 
 use super::arrays::{Slots, filled, read_only};
 use super::cache::RadixCache;
-use super::errors::{broken, failure, not_copied};
+use super::errors::{broken, failure, no_memory, not_copied};
 use super::exclusive::Exclusive;
 use super::nodes::Node;
 use super::objects::{holds_only, new_in_place, number, text, tuple};
-use crate::core::{Evicted, Failure, Handle, Inserted, Tree, copy};
+use crate::core::{Evicted, Failure, Handle, Inserted, Tree, copy, formatted};
 
 /// A result is made before the tree changes, since making it can fail. Nobody sees it before its call has ended.
 pub struct Begun<T>(T);
@@ -147,7 +148,7 @@ impl MatchResult {
     }
 
     fn __repr__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
-        text(py, &format!("MatchResult(length={})", self.end.handle().depth()))
+        shown(py, format_args!("MatchResult(length={})", self.end.handle().depth()))
     }
 
     fn __reduce__(&self) -> PyResult<()> {
@@ -267,7 +268,7 @@ impl BatchMatchResult {
     }
 
     fn __repr__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
-        text(py, &format!("BatchMatchResult({} keys)", self.handles().len()))
+        shown(py, format_args!("BatchMatchResult({} keys)", self.handles().len()))
     }
 
     fn __reduce__(&self) -> PyResult<()> {
@@ -326,7 +327,10 @@ impl InsertResult {
     }
 
     fn __repr__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
-        text(py, &format!("InsertResult(prefix_len={}, length={})", self.prefix_len.get(), self.end.handle().depth()))
+        shown(
+            py,
+            format_args!("InsertResult(prefix_len={}, length={})", self.prefix_len.get(), self.end.handle().depth()),
+        )
     }
 
     fn __reduce__(&self) -> PyResult<()> {
@@ -397,7 +401,7 @@ impl EvictResult {
     }
 
     fn __repr__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
-        text(py, &format!("EvictResult(num_tokens={})", self.num_tokens.get()))
+        shown(py, format_args!("EvictResult(num_tokens={})", self.num_tokens.get()))
     }
 
     fn __reduce__(&self) -> PyResult<()> {
@@ -423,6 +427,10 @@ fn gather(
     slots: &mut [MaybeUninit<i64>],
 ) -> PyResult<()> {
     tree.read(py, |tree| tree.path_indices(handle, from, slots))?.map_err(|refusal| failure(py, refusal))
+}
+
+fn shown<'py>(py: Python<'py>, what: Arguments) -> PyResult<Bound<'py, PyString>> {
+    text(py, &formatted(what).map_err(no_memory)?)
 }
 
 /// As many numbers as `count` says, read-only.

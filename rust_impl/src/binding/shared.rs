@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyType;
+use pyo3::types::{PyInt, PyType};
 
 pub struct Shared {
     pub shown: Py<PyAny>,
@@ -23,9 +23,10 @@ pub struct Shared {
     pub numpy_integer: Py<PyAny>,
     pub numpy_timedelta: Py<PyAny>,
     pub sequence: Py<PyAny>,
+    pub int_index: Py<PyAny>,
 }
 
-/// Imported on first use.
+/// Imported when the module is loaded.
 pub fn shared(py: Python<'_>) -> PyResult<&Shared> {
     static SHARED: PyOnceLock<Shared> = PyOnceLock::new();
     SHARED.get_or_try_init(py, || {
@@ -49,6 +50,7 @@ pub fn shared(py: Python<'_>) -> PyResult<&Shared> {
             numpy_integer: from("numpy", "integer")?,
             numpy_timedelta: from("numpy", "timedelta64")?,
             sequence: from("collections.abc", "Sequence")?,
+            int_index: py.get_type::<PyInt>().getattr("__index__")?.unbind(),
         })
     })
 }
