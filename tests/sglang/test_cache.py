@@ -10,11 +10,13 @@ import pytest
 import torch
 from scheduler import MakeCache, OutOfMemory, Scheduler
 from sglang.srt.managers.schedule_batch import Req
+from sglang.srt.managers.schedule_policy import SchedulePolicy
 from sglang.srt.mem_cache.base_prefix_cache import EvictParams, InsertParams, MatchPrefixParams
 from sglang.srt.mem_cache.common import match_kv_cache
 from sglang.srt.mem_cache.radix_cache import RadixKey
 
 from triradix.config import POLICIES
+from triradix.sglang.cache import MATCH_ALL_WAITING
 
 PAGE_SIZES = (1, 4, 16)
 
@@ -223,6 +225,18 @@ def test_nothing_is_read_from_the_device(ours: MakeCache, page_size: int) -> Non
         assert cache.evict(EvictParams(num_tokens=page_size)).num_tokens_evicted == page_size
         allocator.clear()
     assert cache.all_values_flatten().shape == (cache.total_size(),)
+
+
+def test_every_waiting_request_is_matched_if_asked(ours: MakeCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By SGLang's own policy, though it serves first who came first."""
+    for asked, hits in (("0", [0, 0]), ("1", [50, 40])):
+        monkeypatch.setenv(MATCH_ALL_WAITING, asked)
+        scheduler = Scheduler(ours)
+        run(scheduler, list(range(50)))
+        waiting = [scheduler.request([*range(50), 1]), scheduler.request([*range(40), 1])]
+        policy = SchedulePolicy("fcfs", scheduler.cache, False, False, False)
+        policy.calc_priority(waiting)
+        assert [req.num_matched_prefix_tokens for req in waiting] == hits
 
 
 def test_flush(ours: MakeCache) -> None:

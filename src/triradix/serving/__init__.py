@@ -1,1 +1,1 @@
-"""SGLang's real engine on a CPU: its environment, a small model, and how it is started."""
+"""SGLang's real engine on a CPU: its environment, a small model, how it is started. And a simulated engine."""

@@ -9,6 +9,7 @@ Source of the interface: ``sglang.srt.mem_cache.base_prefix_cache`` and ``radix_
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -40,6 +41,8 @@ from triradix.sglang.slots import SlotTable
 # A lock is a count at a page: releasing it needs no receipt.
 _RECEIPT = DecLockRefParams()
 _HIGHEST_PRIORITY = 2**63 - 1
+MATCH_ALL_WAITING = "TRIRADIX_MATCH_ALL_WAITING"
+"""An environment variable of the engine: 1 makes ``supports_fast_match_prefix()`` true."""
 
 
 class TriradixCache(BasePrefixCache):  # type: ignore[misc]
@@ -71,6 +74,7 @@ class TriradixCache(BasePrefixCache):  # type: ignore[misc]
             slru_threshold=2 if self.disable else slru_threshold(params),
             enable_kv_cache_events=self.kv_events.enabled,
         )
+        self._matches_all_waiting = not self.disable and os.environ.get(MATCH_ALL_WAITING, "0") == "1"
         self._raises_prompts = policy == "priority"
         # A bigram key has one token more than it has units.
         self._overlap = int(self.is_eagle)
@@ -107,6 +111,14 @@ class TriradixCache(BasePrefixCache):  # type: ignore[misc]
         if end < len(tokens):
             tokens = memoryview(tokens)[:end]
         return self._cache.match_prefix(tokens, (key.extra_key, key.cache_salt))
+
+    def supports_fast_match_prefix(self) -> bool:
+        """Whether the scheduler is to match every waiting request at every step, whatever its policy.
+
+        Its load figures then know each hit, and what waits stays fresh. That is some 5 µs a request and step with a
+        compiled tree, most of it SGLang's own: with thousands waiting it shows. So it has to be asked for.
+        """
+        return self._matches_all_waiting
 
     def supports_prefix_sharing(self) -> bool:
         return not self.disable

@@ -1,0 +1,124 @@
+"""The simulation's page: self-contained, and it says on every picture that it is a simulation."""
+
+from __future__ import annotations
+
+from html import escape
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+from triradix.replay.charts import Axis, Series, line_chart, log_axis
+from triradix.replay.table import duration_text
+from triradix.serving.costs import (
+    BANDWIDTH_EFFICIENCY,
+    COMPUTE_EFFICIENCY,
+    GPUS,
+    LAUNCH_SECONDS,
+    LLMS,
+    pool_tokens,
+)
+
+_STYLES = {
+    "triradix-reference": "s0",
+    "triradix-cython": "s1",
+    "triradix-rust": "s2",
+    "sglang-python": "s3",
+    "sglang-rust": "s4",
+}
+_BY = ("{x}: ", "{name} {y}")
+Entry = dict[str, Any]
+
+
+def render(report: dict[str, Any]) -> str:
+    """``report``: as `triradix.serving.simulate` makes it."""
+    template = Template(files("triradix.serving").joinpath("simulation.html").read_text(encoding="utf-8"))
+    points: list[Entry] = report["points"]
+    sweeps = list(dict.fromkeys(entry["sweep"] for entry in points))
+    return template.substitute(
+        settings=escape(_settings()),
+        sections="".join(_section([entry for entry in points if entry["sweep"] == sweep]) for sweep in sweeps),
+        repeats=f"{report['repeats']} repeat{'s' if report['repeats'] > 1 else ''}",
+        rows="".join(_row(entry) for entry in points),
+        facts="".join(f"<dt>{escape(name)}</dt><dd>{escape(fact)}</dd>" for name, fact in _facts(report)),
+        command=escape(report["command"]),
+    )
+
+
+def _settings() -> str:
+    gpus = "; ".join(
+        f"{gpu.name}: {gpu.rate / 1e12:.0f} Tflop/s in bf16, {gpu.bandwidth / 1e12:.2f} TB/s" for gpu in GPUS.values()
+    )
+    return (
+        f"{gpus}. Reached of it: {COMPUTE_EFFICIENCY:.0%} of the rate, {BANDWIDTH_EFFICIENCY:.0%} of the bandwidth, "
+        f"and {LAUNCH_SECONDS * 1000:.1f} ms a step besides (assumed). Llama models of "
+        f"{', '.join(llm.name + (f' on {llm.gpus} GPUs' if llm.gpus > 1 else '') for llm in LLMS.values())}."
+    )
+
+
+def _section(entries: list[Entry]) -> str:
+    first = entries[0]
+    title = f"{first['varies'].capitalize()}: {first['gpu']}, {first['llm']}"
+    pool = pool_tokens(GPUS[first["gpu"]], LLMS[first["llm"]])
+    figures = "".join(
+        _chart(f"{what} (simulation)", entries, value)
+        for what, value in (
+            ("Cache time per request", lambda entry: entry["cache per request"]),
+            ("Added to TTFT p99, no overlap", lambda entry: entry["added, no overlap"]["99"]),
+            ("Added to TTFT p99, with overlap", lambda entry: entry["added, overlap"]["99"]),
+        )
+    )
+    return f'<h2>{escape(title)}, a pool of {pool:,} tokens</h2><div class="figures">{figures}</div>'
+
+
+def _chart(title: str, entries: list[Entry], value: Any) -> str:
+    series = []
+    for name, style in _STYLES.items():
+        mine = sorted((entry for entry in entries if entry["cache"] == name), key=lambda entry: entry["at"])
+        if mine:
+            # A logarithmic axis has no place for nothing.
+            y = [value(entry) * 1e6 if value(entry) > 0 else None for entry in mine]
+            series.append(Series(name, style, [max(entry["at"], 1) for entry in mine], y))
+    values = [each for one in series for each in one.y if each is not None]
+    x = log_axis([each for one in series for each in one.x], lambda number: f"{number:,.0f}")
+    marks = tuple(sorted({each for one in series for each in one.x}))
+    x = Axis(marks[0], max(marks[-1], marks[0] + 1), True, x.text, marks)
+    return line_chart(title, series, x, log_axis(values, duration_text), _BY)
+
+
+def _row(entry: Entry) -> str:
+    low, high = entry["cache per request, from to"]
+    cells = (
+        f"{entry['at']:,}",
+        _time(entry["cache per request"]),
+        f"{_time(low)} – {_time(high)}",
+        _time(entry["longest cache step"]),
+        f"{entry['share']:.1%}",
+        _time(entry["first token"]["99"]),
+        _time(entry["added, overlap"]["99"]),
+        _time(entry["added, no overlap"]["99"]),
+        f"{entry['hit rate']:.0%}",
+    )
+    values = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+    style = _STYLES[entry["cache"]]
+    name = f'<span class="key {style}">{escape(entry["cache"])}</span>'
+    return f'<tr><th scope="row">{escape(entry["sweep"])}</th><td>{name}</td>{values}</tr>'
+
+
+def _time(seconds: float) -> str:
+    return duration_text(seconds * 1e6) if seconds > 0 else "0"
+
+
+def _facts(report: dict[str, Any]) -> list[tuple[str, str]]:
+    machine = report["machine"]
+    return [
+        ("machine", f"{machine['cpu']}, {machine['cores']} cores"),
+        (
+            "versions",
+            f"triradix {report['triradix']} ({report['commit'] or 'no commit'}), SGLang 0.5.23, {machine['python']}",
+        ),
+        ("made", report["created"]),
+        (
+            "left out",
+            "tokenizing, sampling, HTTP; a constant of 1 ms a step and 10 µs a request stands for the scheduler",
+        ),
+    ]
