@@ -5,13 +5,14 @@ from __future__ import annotations
 import random
 from array import array
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import torch
 from scheduler import MakeCache, OutOfMemory, Scheduler
 from sglang.srt.managers.schedule_batch import Req
 from sglang.srt.managers.schedule_policy import SchedulePolicy
-from sglang.srt.mem_cache.base_prefix_cache import EvictParams, InsertParams, MatchPrefixParams
+from sglang.srt.mem_cache.base_prefix_cache import BasePrefixCache, EvictParams, InsertParams, MatchPrefixParams
 from sglang.srt.mem_cache.common import match_kv_cache
 from sglang.srt.mem_cache.radix_cache import RadixKey
 
@@ -289,3 +290,17 @@ def test_touch_prefix_keeps_what_it_touches(ours: MakeCache) -> None:
 
 def tokens_of(tokens: Any) -> array[int]:
     return array("q", tokens)
+
+
+def test_evictions_are_counted_in_sglangs_metrics(ours: MakeCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    collector = Mock()
+    # The real one wants the ranks of a whole engine.
+    monkeypatch.setattr(
+        BasePrefixCache, "init_metrics_collector", lambda self: setattr(self, "metrics_collector", collector)
+    )
+    scheduler = Scheduler(ours, enable_metrics=True)
+    run(scheduler, list(range(50)))
+    scheduler.cache.evict(EvictParams(num_tokens=20))
+    scheduler.cache.evict(EvictParams(num_tokens=0))
+    collector.increment_eviction_num_tokens.assert_called_once_with(20)
+    collector.observe_eviction_duration.assert_called_once()
