@@ -53,7 +53,8 @@ def line(cache: str, at: int, seconds: float, gpu_seconds: float = 2.0) -> dict[
         "cache seconds": seconds * 100,
         "gpu seconds": gpu_seconds,
         "first_token": {
-            "free cache": levels,
+            "overlap, free cache": levels,
+            "no overlap, free cache": levels,
             "overlap": levels,
             "no overlap": {level: value + seconds for level, value in levels.items()},
         },

@@ -86,13 +86,12 @@ def summed_up(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
         entry["cache per request, from to"] = [min(each), max(each)]
         entry["share"] = median(line["cache seconds"] / line["gpu seconds"] for line in group)
         for clock in ("overlap", "no overlap"):
+            times, free = ([line["first_token"][name] for line in group] for name in (clock, f"{clock}, free cache"))
             entry[f"added, {clock}"] = {
-                level: median(
-                    line["first_token"][clock][level] - line["first_token"]["free cache"][level] for line in group
-                )
+                level: median(with_it[level] - without[level] for with_it, without in zip(times, free, strict=True))
                 for level in ("50", "99")
             }
-        entry["first token"] = {level: group[0]["first_token"]["free cache"][level] for level in ("50", "99")}
+        entry["first token"] = {level: group[0]["first_token"]["overlap, free cache"][level] for level in ("50", "99")}
         entries.append(entry)
     return entries
 

@@ -56,9 +56,9 @@ class Load:
     seed: int = 0
 
 
-CLOCKS = ("overlap", "no overlap", "free cache")
-"""Three ways to add up one and the same schedule: the CPU prepares a step while the GPU computes the last one; one
-after the other; and as the first, with a cache that takes no time."""
+CLOCKS = ("overlap", "no overlap", "overlap, free cache", "no overlap, free cache")
+"""Ways to add up one and the same schedule: the CPU prepares a step while the GPU computes the last one, or they take
+turns; and both with a cache that takes no time."""
 
 
 @dataclass
@@ -177,7 +177,8 @@ class Simulation:
         outcome.steps.append((gpu, self._spent))
         outcome.ended["overlap"] += max(gpu, self._spent + rest)
         outcome.ended["no overlap"] += gpu + self._spent + rest
-        outcome.ended["free cache"] += max(gpu, rest)
+        outcome.ended["overlap, free cache"] += max(gpu, rest)
+        outcome.ended["no overlap, free cache"] += gpu + rest
         for req in first:
             if len(req.output_ids) == 1:
                 for clock, now in outcome.ended.items():

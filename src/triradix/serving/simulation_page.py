@@ -71,6 +71,8 @@ def _section(entries: list[Entry]) -> str:
 
 
 def _chart(title: str, entries: list[Entry], value: Any) -> str:
+    if all(value(entry) <= 0 for entry in entries):
+        return f"<figure><figcaption><b>{escape(title)}</b><span>Nothing, at any point.</span></figcaption></figure>"
     series = []
     for name, style in _STYLES.items():
         mine = sorted((entry for entry in entries if entry["cache"] == name), key=lambda entry: entry["at"])
