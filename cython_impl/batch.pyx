@@ -1,30 +1,37 @@
 """Batches: first all keys are converted, then the tree is worked on in chunks without the GIL.
 
 A chunk is small enough for Ctrl-C to be heard soon after it, and what other threads do falls between two chunks.
+Several cores look the keys of a chunk up side by side, which changes nothing; what matches leave is written after that,
+in the order of the keys.
 """
 
 from cpython.buffer cimport PyObject_CheckBuffer
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.list cimport PyList_AsTuple
 from cpython.tuple cimport PyTuple_GetSlice
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc
 
 from collections.abc import Sequence
 
 from triradix.arguments import as_threads
 
+from .births cimport find_page
 from .exclusive cimport batches_begin, batches_end
 from .keys cimport Tokens, check_tokens, namespace_of, recall, release_tokens, remember, take_slowly, take_tokens
 from .key cimport Key, key_count
-from .prefetch cimport GROUP, go_ahead
+from .prefetch cimport GROUP, go_ahead, touch_ahead
 from .results cimport BatchMatchResult, array_data, new_array
 from .spaces cimport Forest
+from .threads cimport Lookups, cores, look_up_all
 from .tree cimport Handle, Place, Tree
-from .walk cimport DONE, NO_MEMORY, Answer, match_pages, units_of, walk_on
+from .walk cimport (
+    DONE, NO_MEMORY, OUTSIDE, Answer, match_pages, merge_if_due, note_match, units_of, walk_on,
+)
 
 cdef Py_ssize_t CHUNK_KEYS = 1 << 14
 cdef Py_ssize_t FEW = 8               # keys that are served without going ahead
+cdef Py_ssize_t SHARE = 128           # keys for each core, at least: to begin a thread takes as long as some look-ups
 cdef int64_t FAR = 2 << 20            # bytes of a tree; a smaller one lies in a near cache: going ahead costs more
 cdef int64_t CHUNK_UNITS = 1 << 23    # milliseconds: to get the GIL back takes 5 of them where another thread uses it
 
@@ -56,6 +63,8 @@ cdef class Batch:
     cdef Place *roots
     cdef Handle *known   # a page that the key is known to begin with; of length 0: none
     cdef list names      # None: all in the default namespace
+    cdef int threads     # how many cores share the work
+    cdef Place *places   # where the look-ups of a chunk ended, if they do
 
     def __init__(self, Forest forest, keys, extra_keys, threads):
         cdef tuple items = sequence_of(keys, "keys")
@@ -81,7 +90,17 @@ cdef class Batch:
                 raise located(error, f"keys[{i}]") from None
         if extra_keys is not None:
             self.take_names(extra_keys)
-        as_threads(threads)
+        self.share(as_threads(threads))
+
+    cdef int share(self, object threads) except -1:
+        """Decide how many cores help; None: as many as there are."""
+        cdef int most = cores() if threads is None else min(threads, cores())
+        self.threads = <int> min(most, self.count // SHARE)
+        if self.threads > 1:
+            self.places = <Place *> malloc(min(self.count, CHUNK_KEYS) * sizeof(Place))
+            if self.places == NULL:
+                raise MemoryError
+        return 0
 
     cdef int take_names(self, object extra_keys) except -1:
         cdef tuple items = sequence_of(extra_keys, "extra_keys")
@@ -104,6 +123,7 @@ cdef class Batch:
         free(self.keys)
         free(self.roots)
         free(self.known)
+        free(self.places)
 
     cdef Py_ssize_t run(self, Handle *handles, int64_t *lengths) except -1:
         """Match (to ``handles``) or peek (to ``lengths``) all keys."""
@@ -116,13 +136,11 @@ cdef class Batch:
             if batches_begin():
                 self.forest.busy = True
                 with nogil:
-                    done = work(
-                        &self.forest.tree, self.keys, self.roots, self.known, at, end, handles, lengths, &answer
-                    )
+                    done = self.work(at, end, handles, lengths, &answer)
                 self.forest.busy = False
                 batches_end()
             else:
-                done = work(&self.forest.tree, self.keys, self.roots, self.known, at, end, handles, lengths, &answer)
+                done = self.work(at, end, handles, lengths, &answer)
             if handles != NULL:
                 for i in range(at, done):
                     remember(&self.tokens[i], self.forest.number, &handles[i])
@@ -132,6 +150,30 @@ cdef class Batch:
             self.forest.yield_to_waiting()
             PyErr_CheckSignals()
         return 0
+
+    cdef Py_ssize_t work(
+        self, Py_ssize_t at, Py_ssize_t end, Handle *handles, int64_t *lengths, Answer *answer
+    ) noexcept nogil:
+        """Serve the keys from ``at`` on; return the first that was not served, and say in ``answer`` why."""
+        cdef Tree *tree = &self.forest.tree
+        cdef Lookups lookups
+        cdef int threads = <int> min(<Py_ssize_t> self.threads, (end - at) // SHARE)
+        if threads < 2:
+            return work_alone(tree, self.keys, self.roots, self.known, at, end, handles, lengths, answer)
+        lookups.tree = tree
+        lookups.keys = self.keys + at
+        lookups.roots = self.roots + at
+        lookups.known = self.known + at
+        lookups.handles = handles + at
+        lookups.places = self.places
+        lookups.lengths = lengths + at if lengths != NULL else NULL
+        lookups.next = 0
+        lookups.end = end - at
+        lookups.ahead = goes_ahead(tree, end - at)
+        look_up_all(&lookups, threads)
+        if lengths != NULL:
+            return end
+        return at + note_in_order(tree, lookups.keys, self.places, lookups.handles, end - at, answer)
 
     cdef int try_again(self, Py_ssize_t i, Answer answer) except -1:
         """Go on with a checked copy of a key that another thread changed after it was checked."""
@@ -160,7 +202,7 @@ cdef class Batch:
         return end
 
 
-cdef Py_ssize_t work(
+cdef Py_ssize_t work_alone(
     Tree *tree, const Key *keys, const Place *roots, const Handle *known, Py_ssize_t at, Py_ssize_t end,
     Handle *handles, int64_t *lengths, Answer *answer,
 ) noexcept nogil:
@@ -168,7 +210,7 @@ cdef Py_ssize_t work(
     cdef Py_ssize_t i
     cdef Key key
     cdef const Handle *known_page
-    cdef bint ahead = end - at >= FEW and tree.span_bytes >= FAR
+    cdef bint ahead = goes_ahead(tree, end - at)
     for i in range(at, end):
         if ahead and (i - at) % GROUP == 0:
             go_ahead(tree, keys + i, roots + i, known + i, <int> min(end - i, <Py_ssize_t> GROUP))
@@ -181,6 +223,41 @@ cdef Py_ssize_t work(
             if answer[0] != DONE:
                 return i
     return end
+
+
+cdef bint goes_ahead(const Tree *tree, Py_ssize_t count) noexcept nogil:
+    """Whether so many keys gain by going ahead."""
+    return count >= FEW and tree.span_bytes >= FAR
+
+
+cdef Py_ssize_t note_in_order(
+    Tree *tree, const Key *keys, const Place *places, const Handle *handles, Py_ssize_t count, Answer *answer
+) noexcept nogil:
+    """Write what so many matches leave; return the first that cannot be, and say in ``answer`` why."""
+    cdef Py_ssize_t i, j
+    cdef Place place
+    cdef uint32_t used = tree.runs.used
+    cdef uint32_t vacant = tree.runs.free_count
+    cdef bint moved = False   # whether runs have been split or merged since the look-ups
+    for i in range(count):
+        if i % GROUP == 0:
+            for j in range(i, min(i + <Py_ssize_t> GROUP, count)):
+                if places[j].depth > 0:
+                    touch_ahead(tree, places[j].run)
+        place = places[i]
+        if place.depth < 0:
+            answer[0] = OUTSIDE
+            return i
+        if moved and place.depth:
+            place.run = find_page(tree, handles[i].birth, handles[i].creation, handles[i].length)
+        if note_match(tree, place, units_of(tree, key_count(keys[i])), place.depth):
+            answer[0] = NO_MEMORY
+            return i
+        # Both only split or both only merge, so that the counts tell.
+        moved = moved or tree.runs.used != used or tree.runs.free_count != vacant
+        merge_if_due(tree)
+        moved = moved or tree.runs.used != used or tree.runs.free_count != vacant
+    return count
 
 
 cdef BatchMatchResult match_many(Forest forest, object keys, object extra_keys, object threads):

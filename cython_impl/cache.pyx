@@ -125,7 +125,7 @@ cdef class RadixCache:
         return result
 
     def match_prefix_many(self, keys, extra_keys=None, *, threads=None):
-        """``match_prefix`` of each key in order, in one crossing. The GIL is free meanwhile; one core is used."""
+        """``match_prefix`` of each key in order, in one crossing; on up to ``threads`` cores, without the GIL."""
         return match_many(self.forest, keys, extra_keys, threads)
 
     def peek_prefix(self, key, extra_key=None, *, start=None):

@@ -1,5 +1,7 @@
 """Asking for memory before it is needed."""
 
+from libc.stdint cimport uint32_t
+
 from .key cimport Key
 from .tree cimport Handle, Place, Tree
 
@@ -10,3 +12,4 @@ cdef enum:
 cdef void go_ahead(
     const Tree *tree, const Key *keys, const Place *roots, const Handle *known, int count
 ) noexcept nogil
+cdef void touch_ahead(const Tree *tree, uint32_t run) noexcept nogil

@@ -53,7 +53,7 @@ cdef void go_ahead(
             touch_ahead(tree, group[i].run)
 
 
-cdef inline void touch_ahead(const Tree *tree, uint32_t run) noexcept nogil:
+cdef void touch_ahead(const Tree *tree, uint32_t run) noexcept nogil:
     """What a touch of a leaf needs: its last mark, and the details of its neighbours among the candidates."""
     cdef const Detail *detail = detail_of(tree, run)
     __builtin_prefetch(mark_of(tree, run_at(tree, run).marks))

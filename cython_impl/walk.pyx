@@ -144,23 +144,45 @@ cdef int64_t units_of(const Tree *tree, int64_t tokens) noexcept nogil:
     return whole_pages(tree, max(tokens - tree.overlap, 0))
 
 
+cdef Place find_match(
+    const Tree *tree, Place start, const Handle *known, Key key, Handle *handle
+) noexcept nogil:
+    """Where a match of the whole pages of a key ends, and its handle. Its depth is -1 if the key is not of tokens."""
+    cdef Place place = walk_on(tree, start, known, key, units_of(tree, key_count(key)))
+    # What was not compared with tokens may be none.
+    if not are_tokens(key_from(key, place.depth - start.depth)):
+        place.depth = -1
+    else:
+        name_page(tree, place, handle)
+    return place
+
+
+cdef int note_match(Tree *tree, Place place, int64_t units, int64_t found) noexcept nogil:
+    """Tick the clock and write what a match leaves. -1, and nothing has changed, if memory is short."""
+    if reserve_touch(tree):
+        return -1
+    tree.clock += 1
+    tree.lookups += 1
+    tree.lookup_tokens += units
+    tree.hit_tokens += found
+    touch(tree, place, tree.clock, INT64_MIN, 0)
+    return 0
+
+
+cdef void merge_if_due(Tree *tree) noexcept nogil:
+    """What matches have put off, after so many of them."""
+    if tree.pending_count and tree.clock - tree.pending_since >= MOST_PENDING:
+        merge_pending(tree)
+
+
 cdef Answer match_pages(
     Tree *tree, Place start, const Handle *known, Key key, Handle *handle
 ) noexcept nogil:
     """One match of the whole pages of a key below ``start``. Nothing has changed unless all is well."""
-    cdef int64_t units = units_of(tree, key_count(key))
-    cdef Place place = walk_on(tree, start, known, key, units)
-    # What was not compared with tokens may be none.
-    if not are_tokens(key_from(key, place.depth - start.depth)):
+    cdef Place place = find_match(tree, start, known, key, handle)
+    if place.depth < 0:
         return OUTSIDE
-    if reserve_touch(tree):
+    if note_match(tree, place, units_of(tree, key_count(key)), place.depth - start.depth):
         return NO_MEMORY
-    tree.clock += 1
-    tree.lookups += 1
-    tree.lookup_tokens += units
-    tree.hit_tokens += place.depth - start.depth
-    name_page(tree, place, handle)
-    touch(tree, place, tree.clock, INT64_MIN, 0)
-    if tree.pending_count and tree.clock - tree.pending_since >= MOST_PENDING:
-        merge_pending(tree)
+    merge_if_due(tree)
     return DONE

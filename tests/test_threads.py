@@ -270,3 +270,64 @@ def test_a_batch_is_its_elements_in_order(implementation: Implementation) -> Non
 
 def test_interrupted_batches(isolated: Any) -> None:
     isolated("interrupt.py")
+
+
+def test_the_interpreter_ends_beside_calls(isolated: Any) -> None:
+    for _ in range(3):
+        isolated("shutdown.py")
+
+
+def test_sub_interpreters_are_refused(isolated: Any) -> None:
+    isolated("subinterpreter.py")
+
+
+def test_writers_beside_long_batches(implementation: Implementation) -> None:
+    """Who holds the tree waits for nobody's GIL: calls that change it and make many objects, beside readers of it."""
+    cache = implementation.create(enable_kv_cache_events=True)
+    keys = [np.array([i % 50, i, *range(30)], np.uint32) for i in range(2000)]
+    done = threading.Event()
+
+    def work(number: int) -> None:
+        if number < 2:
+            while not done.is_set():
+                cache.match_prefix_many(keys, threads=1 + number)
+            return
+        try:
+            for turn in range(40):
+                node = cache.insert(keys[turn], range_of(keys[turn])).node
+                cache.block_hashes(node)
+                cache.take_events()
+                cache.all_indices()
+                cache.evict(turn % 20)
+                cache.stats()
+                repr(cache)
+        finally:
+            done.set()
+
+    in_threads(3, work)
+    cache.check()
+
+
+def range_of(key: Any) -> list[int]:
+    return list(range(len(key)))
+
+
+def test_many_caches_beside_each_other(implementation: Implementation) -> None:
+    """As many trees as a host has data-parallel ranks: each has its own state, whoever else works meanwhile."""
+    caches = [implementation.create() for _ in range(64)]
+    key = np.arange(100)
+
+    def work(number: int) -> None:
+        for turn in range(3):
+            for rank, cache in enumerate(caches[number::4]):
+                own = rank + turn
+                cache.insert(key[: 10 + own], key[: 10 + own] + 1000 * own)
+                batch = cache.match_prefix_many([key[:own]] * 150, threads=2)
+                assert batch.lengths.tolist() == [own] * 150
+                assert cache.evict(5).num_tokens == 5
+
+    in_threads(4, work)
+    for number, cache in enumerate(caches):
+        assert cache.stats()["lookups"] == 450
+        assert cache.total_size() == 10 + number // 4 + 2 - 5, number
+        cache.check()

@@ -8,6 +8,7 @@
 array([10, 11])
 """
 
+import triradix.interpreter  # noqa: F401  # first: it may refuse
 from triradix.errors import IntegrityError, StaleNodeError
 from triradix.events import AllBlocksCleared, BlockRemoved, BlockStored
 from triradix.implementations import IMPLEMENTATIONS, create

@@ -51,6 +51,35 @@ def main() -> None:
         assert cache.evict(COUNT).indices.tolist() == rest + first
         cache.check()
     print(f"{hits} of 6 batches were interrupted")
+    for threads in (1, 2):
+        long_batch(threads)
+
+
+def long_batch(threads: int) -> None:
+    """One that takes so long that a signal most likely meets it somewhere in the middle."""
+    cache = Implementation(sys.argv[1]).create()
+    cache.insert(range_of(600), range_of(600))
+    keys = [np.arange(length, dtype=np.int64) for length in range(1, 601)] * 100
+    began = time.perf_counter()
+    cache.match_prefix_many(keys, threads=threads)
+    whole = time.perf_counter() - began
+    cache.reset()
+    node = cache.insert(range_of(600), range_of(600)).node
+    try:
+        signal.setitimer(signal.ITIMER_REAL, whole / 2)
+        cache.match_prefix_many(keys, threads=threads)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    except Interrupted:
+        done = cache.stats()["lookups"]
+        print(f"interrupted with threads={threads} after {done} of {len(keys)} keys")
+        assert cache.stats()["hit_tokens"] == sum(len(key) for key in keys[:done])
+    cache.check()
+    assert cache.inc_lock_ref(node) == 600
+    assert cache.match_prefix_many(keys[:1000], threads=threads).lengths.tolist() == [len(key) for key in keys[:1000]]
+
+
+def range_of(count: int) -> list[int]:
+    return list(range(count))
 
 
 if __name__ == "__main__":

@@ -37,11 +37,11 @@ pub fn int64(value: &Bound<'_, PyAny>, name: &str) -> PyResult<i64> {
     shared(value.py())?.as_int64.bind(value.py()).call1((value, name))?.extract()
 }
 
-pub fn threads(value: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-    if let Some(value) = value {
-        shared(value.py())?.as_threads.bind(value.py()).call1((value,))?;
-    }
-    Ok(())
+/// How many may share the work, at most.
+pub fn threads(value: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
+    let Some(value) = value else { return Ok(usize::MAX) };
+    let checked = shared(value.py())?.as_threads.bind(value.py()).call1((value,))?;
+    Ok(checked.extract().unwrap_or(usize::MAX))
 }
 
 /// None is the default namespace.

@@ -1,7 +1,11 @@
-//! Batches: all arguments are read first, then the work runs without the GIL.
+//! Batches: all arguments are read first, then the work runs without the GIL, by several threads where that helps.
+//!
+//! Keys are looked up side by side, which changes nothing, and what was found is noted in the order of the keys: so the
+//! result and the state are those of the same calls one after the other, however many threads there were.
 
+use std::ops::Range;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use pyo3::buffer::PyUntypedBuffer;
@@ -13,44 +17,65 @@ use super::errors::{Broken, at_element, broken, failure, no_memory, type_error, 
 use super::exclusive::{Detached, Exclusive};
 use super::keys::Tokens;
 use super::objects::{tuple, tuple_of};
+use super::pool;
 use super::shared::shared;
-use crate::core::{Failure, GROUP, Handle, Key, Namespace, Request, Tree};
+use crate::core::{Failure, GROUP, Handle, Namespace, NoMemory, Request, Touch, Tree};
 
 /// How long a batch stays detached before it looks for signals (and lets a fork go on).
 const DETACHED: Duration = Duration::from_millis(20);
-/// Keys and tokens between two looks at the time.
-const STRETCH_KEYS: usize = 64;
-const STRETCH_TOKENS: usize = 1 << 18;
 
-/// The checked arguments of a batch.
+/// Keys for each thread, at least: waking one takes as long as some look-ups.
+const SHARE: usize = 64;
+
+/// Keys and tokens of a stretch: what is looked up under one hold of the lock, and refreshed after it. For one thread
+/// it is short, so that what it refreshes is still near; for several it is long, since they meet at its end.
+const STRETCH_ALONE: (usize, usize) = (64, 1 << 18);
+const STRETCH_SHARED: (usize, usize) = (1 << 14, 1 << 23);
+
+/// The arguments of a batch.
 pub struct Batch {
-    keys: Pin<Box<[Tokens]>>,
+    keys: Keys,
     /// Empty: all in the default namespace.
     namespaces: Vec<Option<Arc<Namespace>>>,
+    /// Threads beside this one.
+    helpers: usize,
+    /// Whether all keys are known to hold tokens. If not, all are looked at and looked up before anything is done.
+    checked: bool,
 }
+
+type Keys = Pin<Box<[Tokens]>>;
+
+/// At which key a batch stopped, and why.
+type Stopped = (usize, Failure);
 
 impl Batch {
     pub fn new(
+        py: Python<'_>,
+        cache: &Exclusive,
         keys: &Bound<'_, PyAny>,
         extra_keys: Option<&Bound<'_, PyAny>>,
         thread_count: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let py = keys.py();
-        let keys = read_keys(keys)?;
-        let mut namespaces = Vec::new();
-        if let Some(extra_keys) = extra_keys {
-            let stored = stored_elements(extra_keys, "extra_keys")?;
-            if stored.len() != keys.len() {
-                return Err(value_error(format_args!(
-                    "extra_keys has {} elements, keys has {}; they must be as many",
-                    stored.len(),
-                    keys.len()
-                )));
-            }
-            namespaces = elements_of(py, &stored, "extra_keys", namespace)?;
+        let stored = stored_elements(keys, "keys")?;
+        let thread_count = threads(thread_count);
+        let most = thread_count.as_ref().map_or(1, |&count| count.min(pool::cores()));
+        let helpers = most.min(stored.len() / SHARE).saturating_sub(1);
+        let (keys, wrong) = read_keys(&stored, helpers == 0)?;
+        let mut batch = Self { keys, namespaces: Vec::new(), helpers, checked: helpers == 0 };
+        let (most_keys, most_tokens) = STRETCH_SHARED;
+        let tokens = || batch.keys.iter().map(|tokens| tokens.key().len()).sum::<usize>();
+        let goes_on = wrong.is_none() && thread_count.is_ok() && extra_keys.is_none();
+        let at_once = goes_on && batch.len() <= most_keys && tokens() <= most_tokens;
+        if !batch.checked && !at_once {
+            batch.check(py, cache)?;
         }
-        threads(thread_count)?;
-        Ok(Self { keys, namespaces })
+        if let Some(error) = wrong {
+            return Err(error);
+        }
+        if let Some(extra_keys) = extra_keys {
+            batch.namespaces = read_namespaces(extra_keys, batch.len())?;
+        }
+        thread_count.map(|_| batch)
     }
 
     pub fn len(&self) -> usize {
@@ -58,88 +83,191 @@ impl Batch {
     }
 
     pub fn match_all(&self, py: Python<'_>, cache: &Exclusive) -> PyResult<Vec<Handle>> {
-        let handles = self.run(py, cache, |tree, request| {
-            let mut found = Handle::nowhere();
-            tree.match_prefix(request, &mut found).map(|()| found)
-        })?;
-        self.keys.iter().zip(&handles).for_each(|(key, handle)| key.remember(cache.id(), handle));
-        Ok(handles)
+        let look_up = |tree: &Tree, request: Request, tokens: &Tokens| {
+            let found = tree.find_prefix(request)?;
+            tokens.remember(cache.id(), &found.0);
+            Ok(found)
+        };
+        self.run(py, cache, Handle::nowhere(), look_up, Tree::note_all)
     }
 
     pub fn peek_all(&self, py: Python<'_>, cache: &Exclusive) -> PyResult<Vec<i64>> {
-        self.run(py, cache, |tree, request| tree.peek_prefix(request).map(|length| length as i64))
+        let look_up =
+            |tree: &Tree, request: Request, _: &Tokens| Ok((tree.peek_prefix(request)? as i64, Touch::nowhere()));
+        self.run(py, cache, 0, look_up, |_, _| Ok(false))
     }
 
-    fn run<T: Send>(
+    /// Looks at all keys whole, since nothing of a batch is done if one of them is bad.
+    fn check(&mut self, py: Python<'_>, cache: &Exclusive) -> PyResult<()> {
+        for (number, part) in self.keys.chunks(STRETCH_SHARED.0).enumerate() {
+            let wrong = Mutex::new(usize::MAX);
+            let groups = Mutex::new(part.chunks(GROUP).enumerate());
+            let work = || {
+                while let Some((group, keys)) = next(&groups) {
+                    if let Some(at) = keys.iter().position(|tokens| tokens.key().first_outside().is_some()) {
+                        let mut wrong = wrong.lock().unwrap_or_else(PoisonError::into_inner);
+                        *wrong = (*wrong).min(group * GROUP + at);
+                    }
+                }
+            };
+            cache.detach(py, |_| pool::share(self.helpers, &work));
+            let wrong = wrong.into_inner().unwrap_or_else(PoisonError::into_inner);
+            if let Some(error) = part.get(wrong).and_then(Tokens::outside) {
+                return Err(at_element(py, error, "keys", number * STRETCH_SHARED.0 + wrong));
+            }
+            py.check_signals()?;
+        }
+        self.checked = true;
+        Ok(())
+    }
+
+    fn run<T: Clone + Send>(
         &self,
         py: Python<'_>,
         cache: &Exclusive,
-        look_up: impl Fn(&Tree, Request) -> Result<T, Failure> + Sync,
+        nothing: T,
+        look_up: impl Fn(&Tree, Request, &Tokens) -> Result<(T, Touch), Failure> + Sync,
+        note: impl Fn(&Tree, &[Touch]) -> Result<bool, NoMemory> + Sync,
     ) -> PyResult<Vec<T>> {
-        let mut keys: Vec<(Key, Option<Handle>)> = Vec::new();
-        keys.try_reserve_exact(self.len()).map_err(|error| no_memory(error.into()))?;
-        keys.extend(self.keys.iter().map(|key| (key.key(), key.recall(cache.id()))));
-        let mut results = Vec::new();
-        results.try_reserve_exact(self.len()).map_err(|error| no_memory(error.into()))?;
-        let (namespaces, keys) = (&self.namespaces, &keys);
-        let request = |index: usize| {
-            let (key, known) = &keys[index];
-            Request { key: *key, namespace: namespaces.get(index), start: None, known: known.as_ref() }
-        };
-        while results.len() < keys.len() {
-            let stretch = |cache: &Detached| {
+        let mut results = filled(self.len(), nothing)?;
+        let mut touches = filled(self.len().min(self.stretch_limits().0), Touch::nowhere())?;
+        let mut done = 0;
+        while done < results.len() {
+            let work = |detached: &Detached| -> Result<Result<(), Stopped>, Broken> {
                 let begun = Instant::now();
-                while results.len() < keys.len() && begun.elapsed() < DETACHED {
-                    let full = cache.read(|tree| {
-                        let (mut left_keys, mut left_tokens) = (STRETCH_KEYS, STRETCH_TOKENS);
-                        while results.len() < keys.len() && left_keys > 0 && left_tokens > 0 {
-                            if left_keys % GROUP == 0 {
-                                let next = results.len()..keys.len().min(results.len() + GROUP);
-                                tree.prefetch(next.map(request));
-                            }
-                            let request = request(results.len());
-                            match look_up(tree, request) {
-                                Ok(result) => results.push(result),
-                                Err(refusal) => return Err(refusal),
-                            }
-                            left_keys -= 1;
-                            left_tokens = left_tokens.saturating_sub(request.key.len());
-                        }
-                        Ok(())
+                while done < results.len() && begun.elapsed() < DETACHED {
+                    let stretch = self.stretch(done);
+                    let (results, touches) = (&mut results[stretch.clone()], &mut touches[..stretch.len()]);
+                    let noted = detached.read(|tree| {
+                        self.look_up_all(tree, cache.id(), stretch.start, results, touches, &look_up)?;
+                        note(tree, touches).map_err(|error| (stretch.start, error.into()))
                     })?;
-                    match full {
-                        Err(Failure::LogFull) => {
-                            if let Err(error) = cache.write(Tree::drain_touches)? {
-                                return Ok(Err(error.into()));
-                            }
-                        }
-                        Err(refusal) => return Ok(Err(refusal)),
-                        Ok(()) => {}
+                    let is_full = match noted {
+                        Ok(is_full) => is_full,
+                        Err(stopped) => return Ok(Err(stopped)),
+                    };
+                    done = stretch.end;
+                    let mut written = detached.try_write(Tree::drain_touches)?;
+                    if written.is_none() && is_full {
+                        written = Some(detached.write(Tree::drain_touches)?);
+                    }
+                    if let Some(Err(error)) = written {
+                        return Ok(Err((done, error.into())));
                     }
                 }
-                Ok::<Result<(), Failure>, Broken>(Ok(()))
+                Ok(Ok(()))
             };
-            let outcome = cache.detach(py, stretch).map_err(|fault| broken(py, fault))?;
-            outcome.map_err(|refusal| failure(py, refusal))?;
+            let outcome = cache.detach(py, work).map_err(|fault| broken(py, fault))?;
+            outcome.map_err(|stopped| self.error(py, stopped))?;
             py.check_signals()?;
         }
         Ok(results)
     }
+
+    /// Looks up the keys from `first` on, shared among the threads: nothing changes.
+    fn look_up_all<T: Send>(
+        &self,
+        tree: &Tree,
+        cache: u64,
+        first: usize,
+        results: &mut [T],
+        touches: &mut [Touch],
+        look_up: impl Fn(&Tree, Request, &Tokens) -> Result<(T, Touch), Failure> + Sync,
+    ) -> Result<(), Stopped> {
+        let keys = &self.keys;
+        let helpers = self.helpers.min(results.len() / SHARE);
+        let groups = keys[first..].chunks(GROUP).zip(results.chunks_mut(GROUP).zip(touches.chunks_mut(GROUP)));
+        let groups = Mutex::new((first..).step_by(GROUP).zip(groups));
+        let stopped = Mutex::new(None::<Stopped>);
+        let work = || {
+            while let Some((first, (keys, (results, touches)))) = next(&groups) {
+                let known: [_; GROUP] = std::array::from_fn(|at| keys.get(at).and_then(|tokens| tokens.recall(cache)));
+                let request = |at: usize| Request {
+                    key: keys[at].key(),
+                    namespace: self.namespaces.get(first + at),
+                    start: None,
+                    known: known[at].as_ref(),
+                };
+                tree.prefetch((0..results.len()).map(request));
+                for (at, (result, touch)) in results.iter_mut().zip(touches).enumerate() {
+                    let request = request(at);
+                    let outside = if self.checked { None } else { request.key.first_outside() };
+                    let found = match outside {
+                        Some(position) => Err(Failure::Outside { position }),
+                        None => look_up(tree, request, &keys[at]),
+                    };
+                    match found {
+                        Ok(found) => (*result, *touch) = found,
+                        Err(failure) => {
+                            let mut stopped = stopped.lock().unwrap_or_else(PoisonError::into_inner);
+                            if stopped.is_none_or(|(before, _)| first + at < before) {
+                                *stopped = Some((first + at, failure));
+                            }
+                            break;
+                        }
+                    }
+                }
+            }
+        };
+        if helpers == 0 {
+            work()
+        } else {
+            pool::share(helpers, &work)
+        }
+        stopped.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+    }
+
+    fn stretch_limits(&self) -> (usize, usize) {
+        if self.helpers == 0 { STRETCH_ALONE } else { STRETCH_SHARED }
+    }
+
+    /// The stretch that begins there.
+    fn stretch(&self, first: usize) -> Range<usize> {
+        let (keys, mut tokens) = self.stretch_limits();
+        let fits = |key: &&Tokens| {
+            let before = tokens;
+            tokens = tokens.saturating_sub(key.key().len());
+            before > 0
+        };
+        first..first + self.keys[first..].iter().take(keys).take_while(fits).count()
+    }
+
+    fn error(&self, py: Python<'_>, (index, why): Stopped) -> PyErr {
+        // If it is a token no more, another thread has changed it meanwhile.
+        match self.keys.get(index).filter(|_| matches!(why, Failure::Outside { .. })).and_then(Tokens::outside) {
+            Some(error) => at_element(py, error, "keys", index),
+            None => failure(py, why),
+        }
+    }
+}
+
+fn next<I: Iterator>(items: &Mutex<I>) -> Option<I::Item> {
+    items.lock().unwrap_or_else(PoisonError::into_inner).next()
+}
+
+fn filled<T: Clone>(count: usize, value: T) -> PyResult<Vec<T>> {
+    let mut made = Vec::new();
+    made.try_reserve_exact(count).map_err(|error| no_memory(error.into()))?;
+    made.resize(count, value);
+    Ok(made)
 }
 
 /// Keys whose numbers are asked for before the first is looked at.
 const AHEAD: usize = 16;
 
-/// All keys, each checked whole, since nothing of a batch is done if one of them is bad.
-fn read_keys(keys: &Bound<'_, PyAny>) -> PyResult<Pin<Box<[Tokens]>>> {
-    let py = keys.py();
-    let stored = stored_elements(keys, "keys")?;
+/// All keys up to the first that has not the form of one, and what is wrong with that; if `check`, also those whose
+/// numbers are looked at have to be tokens.
+fn read_keys(stored: &Bound<'_, PyTuple>, check: bool) -> PyResult<(Keys, Option<PyErr>)> {
+    let py = stored.py();
     let mut read = Vec::new();
     read.try_reserve_exact(stored.len()).map_err(|error| no_memory(error.into()))?;
     read.resize_with(stored.len(), Tokens::empty);
     let mut read = Box::into_pin(read.into_boxed_slice());
     // Some at a time: the numbers of all of them are on their way while the first are checked.
     for first in (0..stored.len()).step_by(AHEAD) {
+        if first % (1 << 12) == 0 {
+            py.check_signals()?;
+        }
         let some = first..stored.len().min(first + AHEAD);
         let mut form = Ok(());
         let mut taken = first;
@@ -147,31 +275,37 @@ fn read_keys(keys: &Bound<'_, PyAny>) -> PyResult<Pin<Box<[Tokens]>>> {
             let tokens = Tokens::one_of(read.as_mut(), taken);
             form = tokens.read(&stored.get_item(taken)?);
             taken += usize::from(form.is_ok());
-            read[some.start..taken].last().inspect(|tokens| tokens.key().prefetch());
+            if check {
+                read[some.start..taken].last().inspect(|tokens| tokens.key().prefetch());
+            }
         }
         // Of several bad keys the first is named.
-        for (index, tokens) in read.iter().enumerate().take(taken).skip(first) {
+        for (index, tokens) in read.iter().enumerate().take(taken).skip(first).filter(|_| check) {
             if let Some(error) = tokens.outside() {
                 return Err(at_element(py, error, "keys", index));
             }
         }
-        form.map_err(|error| at_element(py, error, "keys", taken))?;
+        if let Err(error) = form {
+            return Ok((read, Some(at_element(py, error, "keys", taken))));
+        }
     }
-    Ok(read)
+    Ok((read, None))
 }
 
-fn elements_of<'py, T>(
-    py: Python<'py>,
-    stored: &Bound<'py, PyTuple>,
-    name: &str,
-    convert: impl Fn(&Bound<'py, PyAny>) -> PyResult<T>,
-) -> PyResult<Vec<T>> {
-    let mut converted = Vec::new();
-    converted.try_reserve_exact(stored.len()).map_err(|error| no_memory(error.into()))?;
-    for (index, element) in stored.iter().enumerate() {
-        converted.push(convert(&element).map_err(|error| at_element(py, error, name, index))?);
+fn read_namespaces(extra_keys: &Bound<'_, PyAny>, count: usize) -> PyResult<Vec<Option<Arc<Namespace>>>> {
+    let stored = stored_elements(extra_keys, "extra_keys")?;
+    if stored.len() != count {
+        return Err(value_error(format_args!(
+            "extra_keys has {} elements, keys has {count}; they must be as many",
+            stored.len()
+        )));
     }
-    Ok(converted)
+    let mut names = Vec::new();
+    names.try_reserve_exact(count).map_err(|error| no_memory(error.into()))?;
+    for (index, element) in stored.iter().enumerate() {
+        names.push(namespace(&element).map_err(|error| at_element(stored.py(), error, "extra_keys", index))?);
+    }
+    Ok(names)
 }
 
 /// The elements as they are now: converting one may run code that changes the sequence.

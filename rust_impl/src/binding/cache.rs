@@ -17,7 +17,7 @@ use super::nodes::{own, start_of};
 use super::objects::{dict, list, number, text};
 use super::results::{BatchMatchResult, EvictResult, InsertResult, MatchResult, path_slots};
 use super::shared::shared;
-use crate::core::{Config, Digest, Failure, Fault, Insertion, Limits, NoMemory, Policy, Request, formatted};
+use crate::core::{Config, Digest, Failure, Fault, Insertion, Limits, NoMemory, Policy, Request, Tree, formatted};
 
 /// A prefix cache in Rust; `triradix.PrefixCache` is its contract.
 ///
@@ -162,9 +162,10 @@ impl RadixCache {
         extra_keys: Option<&Bound<'_, PyAny>>,
         threads: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Py<BatchMatchResult>> {
-        let batch = Batch::new(keys, extra_keys, threads)?;
+        let (py, tree) = (slf.py(), &slf.get().tree);
+        let batch = Batch::new(py, tree, keys, extra_keys, threads)?;
         let result = BatchMatchResult::begin(slf)?;
-        Ok(result.end(batch.match_all(slf.py(), &slf.get().tree)?))
+        Ok(result.end(batch.match_all(py, tree)?))
     }
 
     /// The length that `match_prefix` would find; changes nothing. O(n + h).
@@ -198,7 +199,7 @@ impl RadixCache {
         extra_keys: Option<&Bound<'py, PyAny>>,
         threads: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, Slots>> {
-        let batch = Batch::new(keys, extra_keys, threads)?;
+        let batch = Batch::new(py, &self.tree, keys, extra_keys, threads)?;
         copied(py, &batch.peek_all(py, &self.tree)?)
     }
 
@@ -313,7 +314,7 @@ impl RadixCache {
 
     /// Drop everything: all nodes become stale. Queued events stay, and statistics start anew.
     fn reset(&self, py: Python<'_>) -> PyResult<()> {
-        self.tree.write(py, |tree| tree.reset())?.map_err(no_memory)?;
+        self.tree.reset(py)?;
         hand_over(py)
     }
 
@@ -437,6 +438,11 @@ impl RadixCache {
             {locked} of them locked, in {nodes} nodes)"
         ));
         text(py, &shown.map_err(no_memory)?)
+    }
+
+    /// For tests of what an internal error does: one while the tree is read, or half-way through a change.
+    fn _fail(&self, py: Python<'_>, changing: bool) -> PyResult<()> {
+        if changing { self.tree.write(py, Tree::fail_half_way) } else { self.tree.read(py, |_| panic!("as asked for")) }
     }
 
     fn __reduce__(&self) -> PyResult<()> {

@@ -9,8 +9,15 @@ use super::objects::{memory_error, text};
 use super::shared::shared;
 use crate::core::{Failure, NoMemory, formatted};
 
-/// The call did not run to its end because of a fault in the tree itself, now or earlier.
-pub struct Broken(pub String);
+/// The call did not run to its end because of a fault in the tree itself.
+pub enum Broken {
+    /// While nothing was being changed.
+    Reading(String),
+    /// Half-way through a change.
+    Changing(String),
+    /// Half-way through a change of an earlier call.
+    Earlier,
+}
 
 /// An exception of that class. PyO3's own ways abort where there is no memory for the text: here that is MemoryError.
 fn raised(class: &Bound<'_, PyAny>, what: Arguments) -> PyErr {
@@ -29,9 +36,24 @@ pub fn type_error(what: Arguments) -> PyErr {
     Python::attach(|py| raised(&py.get_type::<PyTypeError>(), what))
 }
 
-pub fn broken(py: Python<'_>, Broken(what): Broken) -> PyErr {
-    let what = format_args!("the cache is broken by an internal error: {what}");
-    shared(py).map_or_else(|error| error, |shared| raised(shared.integrity_error.bind(py), what))
+pub fn broken(py: Python<'_>, fault: Broken) -> PyErr {
+    let integrity_error = match shared(py) {
+        Ok(shared) => shared.integrity_error.bind(py),
+        Err(error) => return error,
+    };
+    match fault {
+        Broken::Reading(what) => {
+            raised(integrity_error, format_args!("an internal error, which left the cache as it was: {what}"))
+        }
+        Broken::Changing(what) => raised(
+            integrity_error,
+            format_args!("an internal error, which left the cache unusable until its reset(): {what}"),
+        ),
+        Broken::Earlier => raised(
+            integrity_error,
+            format_args!("the cache is unusable until its reset(): an earlier call met an internal error"),
+        ),
+    }
 }
 
 pub fn no_memory(_: NoMemory) -> PyErr {

@@ -1,9 +1,12 @@
 //! From the tree's events to those of `triradix.events`.
+//!
+//! They are made without a call of their `__init__`, which is Python: there another thread may take the GIL, and if the
+//! interpreter ends then, Python before 3.14 unwinds this thread through frames of Rust, which aborts.
 
 use pyo3::prelude::*;
 
 use super::arguments::shown_namespace;
-use super::objects::{int, list, number, text, tuple};
+use super::objects::{dict, instance, int, list, number, text, tuple};
 use super::shared::shared;
 use crate::core::{Config, Event};
 
@@ -20,11 +23,24 @@ pub fn shown_event<'py>(py: Python<'py>, event: &Event, config: &Config) -> PyRe
             };
             let parent = parent.as_ref().map(hash).transpose()?;
             let (hashes, page_size) = (list(py, hashes.iter().map(hash))?, number(py, config.page_size)?);
-            let (lora_id, medium) = (py.None(), text(py, "GPU")?);
             let namespace = shown_namespace(py, namespace)?;
-            shared.block_stored.bind(py).call1((hashes, parent, units, page_size, lora_id, medium, namespace))
+            let parent = parent.unwrap_or_else(|| py.None().into_bound(py));
+            let fields = [
+                (c"block_hashes", hashes.into_any()),
+                (c"parent_block_hash", parent),
+                (c"token_ids", units.into_any()),
+                (c"block_size", page_size),
+                (c"lora_id", py.None().into_bound(py)),
+                (c"medium", text(py, "GPU")?.into_any()),
+                (c"extra_key", namespace),
+            ];
+            instance(shared.block_stored.bind(py), dict(py, fields)?)
         }
-        Event::Removed { hashes } => shared.block_removed.bind(py).call1((list(py, hashes.iter().map(hash))?,)),
-        Event::Cleared => shared.all_blocks_cleared.bind(py).call0(),
+        Event::Removed { hashes } => {
+            let hashes = list(py, hashes.iter().map(hash))?.into_any();
+            let fields = [(c"block_hashes", hashes), (c"medium", text(py, "GPU")?.into_any())];
+            instance(shared.block_removed.bind(py), dict(py, fields)?)
+        }
+        Event::Cleared => instance(shared.all_blocks_cleared.bind(py), dict(py, [])?),
     }
 }

@@ -5,7 +5,8 @@
 //! held, before they let go of it. Who holds the GIL and counts nobody has the tree to itself and takes no lock. (Without
 //! a GIL, on free-threaded Python, everybody takes the lock.)
 //!
-//! A fault in the tree poisons it: that call and all later ones say so, and nobody hangs.
+//! A panic in the tree becomes an exception. While something is being changed it poisons the tree: all later calls say
+//! so, but for the reset, which makes it a new one. No lock stays held.
 //!
 //! Obligations of `unsafe`:
 //!
@@ -22,9 +23,9 @@ use std::sync::{PoisonError, RwLock, TryLockError};
 
 use pyo3::prelude::*;
 
-use super::errors::{Broken, broken};
+use super::errors::{Broken, broken, no_memory};
 use super::fork::Gate;
-use crate::core::{Config, Failure, Handle, Request, Tree};
+use crate::core::{Config, Failure, Handle, NoMemory, Request, Tree};
 
 const GIL_IS_A_LOCK: bool = cfg!(not(Py_GIL_DISABLED));
 
@@ -86,8 +87,7 @@ impl Exclusive {
             match self.lock.try_write() {
                 // SAFETY: O2.
                 Ok(_held) => self.changing(|| work(unsafe { &mut *self.tree.get() })),
-                Err(TryLockError::Poisoned(_)) => Err(poisoned()),
-                Err(TryLockError::WouldBlock) => self.detach(py, |tree| tree.write(work)),
+                Err(_) => self.detach(py, |tree| tree.write(work)),
             }
         };
         outcome.map_err(|fault| broken(py, fault))
@@ -102,9 +102,13 @@ impl Exclusive {
             let outcome = self.changing(|| unsafe { &mut *self.tree.get() }.match_prefix_alone(request, found));
             return outcome.map_err(|fault| broken(py, fault));
         }
-        match self.read(py, |tree| tree.match_prefix(request, found))? {
+        match self.read(py, |tree| tree.match_prefix(request))? {
+            Ok(handle) => {
+                *found = handle;
+                Ok(Ok(()))
+            }
             Err(Failure::LogFull) => self.write(py, |tree| tree.match_prefix_alone(request, found)),
-            outcome => Ok(outcome),
+            Err(refusal) => Ok(Err(refusal)),
         }
     }
 
@@ -113,24 +117,52 @@ impl Exclusive {
         Gate::open(py, &self.detached).detach(py, || work(&Detached { exclusive: self }))
     }
 
+    /// Makes the tree a new one, whole or broken as it is.
+    pub fn reset(&self, py: Python<'_>) -> PyResult<()> {
+        let reset = || {
+            // SAFETY: O1, or O2.
+            let outcome = caught(|| unsafe { &mut *self.tree.get() }.reset());
+            if !matches!(outcome, Ok(Err(NoMemory))) {
+                self.poisoned.store(outcome.is_err(), Ordering::Relaxed);
+            }
+            outcome
+        };
+        let outcome = if self.is_alone() {
+            reset()
+        } else {
+            self.detach(py, |_| {
+                let _held = self.lock.write().unwrap_or_else(PoisonError::into_inner);
+                reset()
+            })
+        };
+        outcome.map_err(|what| broken(py, Broken::Changing(what)))?.map_err(no_memory)
+    }
+
     fn guarded<T>(&self, work: impl FnOnce() -> T) -> Result<T, Broken> {
         if self.poisoned.load(Ordering::Relaxed) {
-            return Err(poisoned());
+            return Err(Broken::Earlier);
         }
-        catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
-            let text = panic.downcast_ref::<String>().map(String::as_str);
-            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-            Broken(text.unwrap_or("a panic without a message").to_owned())
-        })
+        caught(work).map_err(Broken::Reading)
     }
 
     fn changing<T>(&self, work: impl FnOnce() -> T) -> Result<T, Broken> {
-        let outcome = self.guarded(work);
-        if outcome.is_err() {
-            self.poisoned.store(true, Ordering::Relaxed);
-        }
-        outcome
+        self.guarded(work).map_err(|fault| match fault {
+            Broken::Reading(what) => {
+                self.poisoned.store(true, Ordering::Relaxed);
+                Broken::Changing(what)
+            }
+            earlier => earlier,
+        })
     }
+}
+
+/// What a panic said.
+fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+        text.unwrap_or("a panic without a message").to_owned()
+    })
 }
 
 /// A tree for a thread without the GIL.
@@ -150,8 +182,15 @@ impl Detached<'_> {
         // SAFETY: O2.
         self.exclusive.changing(|| work(unsafe { &mut *self.exclusive.tree.get() }))
     }
-}
 
-fn poisoned() -> Broken {
-    Broken("an earlier call failed half-way".to_owned())
+    /// `write` if nobody else is at the tree now.
+    pub fn try_write<T>(&self, work: impl FnOnce(&mut Tree) -> T) -> Result<Option<T>, Broken> {
+        let _held = match self.exclusive.lock.try_write() {
+            Ok(held) => held,
+            Err(TryLockError::Poisoned(held)) => held.into_inner(),
+            Err(TryLockError::WouldBlock) => return Ok(None),
+        };
+        // SAFETY: O2.
+        self.exclusive.changing(|| work(unsafe { &mut *self.exclusive.tree.get() })).map(Some)
+    }
 }

@@ -5,6 +5,7 @@
 //!
 //! O1. Of pinned numbers only the buffer is pinned with the whole; nothing moves it, and `drop` does not either.
 //! O2. The buffer, or the memo, that elements stand in is held by the numbers whose place they are.
+//! O3. Numbers that are shared are not changed: they are read, which needs no GIL, and what a memo remembers has a lock.
 
 use std::pin::Pin;
 use std::sync::Mutex;
@@ -114,6 +115,9 @@ enum Place {
 /// The tokens of a key, and the slots for them.
 pub type Tokens = Numbers<u32>;
 pub type Values = Numbers<i64>;
+
+// SAFETY: O3.
+unsafe impl Sync for Tokens {}
 
 impl<T: Number> Numbers<T> {
     pub const fn empty() -> Self {

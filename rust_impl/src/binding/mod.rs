@@ -25,6 +25,8 @@ mod nodes;
 #[allow(unsafe_code)]
 mod objects;
 #[allow(unsafe_code)]
+mod pool;
+#[allow(unsafe_code)]
 mod results;
 mod shared;
 

@@ -9,6 +9,7 @@
 //! O3. Objects of the class are the header and the value and nothing else: `holds_only` is true.
 
 use std::ffi::{CStr, c_int};
+use std::ptr::null_mut;
 
 use pyo3::PyClass;
 use pyo3::ffi;
@@ -141,4 +142,16 @@ pub fn dict<'py, const N: usize>(
         }
     }
     Ok(dict)
+}
+
+/// An instance of a class without slots, with these fields, made without a call of anything in Python.
+pub fn instance<'py>(class: &Bound<'py, PyAny>, fields: Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
+    let (py, class) = (class.py(), class.cast::<PyType>()?);
+    // SAFETY: O1.
+    let made = unsafe { ffi::PyType_GenericNew(class.as_type_ptr(), null_mut(), null_mut()) };
+    // SAFETY: O2.
+    let made: Bound<'py, PyAny> = unsafe { owned(py, made) }?;
+    // SAFETY: O1.
+    let set = unsafe { ffi::PyObject_GenericSetDict(made.as_ptr(), fields.as_ptr(), null_mut()) };
+    if set == 0 { Ok(made) } else { Err(PyErr::fetch(py)) }
 }

@@ -56,7 +56,7 @@ impl Tree {
         let deepest = match (new_run, at) {
             (Some(run), _) => run,
             (None, Some((run, depth))) => {
-                let note = Note { last: self.now(), priority: insertion.priority, hits: 1 };
+                let note = Note { last: self.clock, priority: insertion.priority, hits: 1 };
                 self.write_at(run, depth, note);
                 run
             }

@@ -52,6 +52,7 @@ pub use key::Key;
 pub use prefetch::GROUP;
 pub use spaces::Namespace;
 pub use text::formatted;
+pub use touches::Touch;
 pub use tree::{Stats, Tree};
 pub use walk::Request;
 

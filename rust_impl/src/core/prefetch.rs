@@ -92,6 +92,13 @@ impl Tree {
         }
     }
 
+    /// Before matches are written at these runs: they, their deepest marks and what a new place among the candidates takes.
+    pub fn prefetch_touched(&self, runs: impl Iterator<Item = u32> + Clone) {
+        runs.clone().for_each(|run| line(&raw const self.runs[run]));
+        runs.clone().for_each(|run| line(&raw const self.marks[self.runs[run].marks]));
+        self.prefetch_candidates(runs);
+    }
+
     /// Before runs change their places among the candidates: their details, and those of their neighbours.
     pub fn prefetch_candidates(&self, runs: impl Iterator<Item = u32> + Clone) {
         runs.clone().for_each(|run| line(&raw const self.details[run]));

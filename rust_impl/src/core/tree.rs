@@ -57,7 +57,7 @@ pub struct Tree {
 
     pub(super) total_units: usize,
     pub(super) protected_units: usize,
-    /// Those without the touch log.
+    /// Without those of the touch log that were made beside others.
     pub(super) lookups: Lookups,
     pub(super) inserts: u64,
     pub(super) inserted_units: u64,
@@ -73,6 +73,7 @@ pub struct Lookups {
 }
 
 impl AddAssign for Lookups {
+    #[inline]
     fn add_assign(&mut self, more: Self) {
         self.count += more.count;
         self.given += more.given;
@@ -147,6 +148,13 @@ impl Tree {
         Ok(())
     }
 
+    /// An internal error, for tests: nothing is right any more when it panics.
+    pub fn fail_half_way(&mut self) {
+        self.total_units += 1;
+        self.runs = Slab::new();
+        panic!("as asked for");
+    }
+
     /// Gives back what an empty tree does not need: else the most that it ever held would stay allocated. What names
     /// or counts pages stays: clock, epoch, events and statistics. The touch log has been drained.
     pub(super) fn release_memory(&mut self) {
@@ -187,7 +195,7 @@ impl Tree {
     fn memory_bytes(&self) -> usize {
         let slabs = self.runs.bytes() + self.marks.bytes() + self.births.bytes() + self.spaces.bytes();
         let columns = self.details.bytes() + self.weights.bytes() + self.space_positions.bytes();
-        let tables = self.children.bytes() + self.named_spaces.allocation_size();
+        let tables = self.touches.bytes() + self.children.bytes() + self.named_spaces.allocation_size();
         let digests = self.digests.bytes() + self.digest_count * size_of::<Digest>();
         let heaps = self.heap_bytes + self.ranked_spaces.bytes();
         let events = self.events.capacity() * size_of::<Event>();

@@ -45,16 +45,27 @@ impl Request<'_> {
 }
 
 impl Tree {
-    /// The longest cached prefix: `found` becomes the deepest matched page, or the root. Refreshes its pages (by way of
-    /// the touch log) and ticks the clock.
-    pub fn match_prefix(&self, request: Request, found: &mut Handle) -> Result<(), Failure> {
-        let (at, touch) = self.look_up(request)?;
+    /// The longest cached prefix: the deepest matched page, or the root. Refreshes its pages (by way of the touch log)
+    /// and ticks the clock.
+    pub fn match_prefix(&self, request: Request) -> Result<Handle, Failure> {
+        let (found, touch) = self.find_prefix(request)?;
         self.touches.note(touch)?;
-        *found = self.found(at, request);
-        Ok(())
+        Ok(found)
     }
 
-    /// The same for a caller who has the tree to itself.
+    /// The same but for the note, which is the caller's to pass on to `note_all` before the tree changes.
+    pub fn find_prefix(&self, request: Request) -> Result<(Handle, Touch), Failure> {
+        let (at, touch) = self.look_up(request)?;
+        Ok((self.found(at, request), touch))
+    }
+
+    /// Refreshes what these matches found, and ticks the clock for each, in their order. Whether it is time for
+    /// `drain_touches`.
+    pub fn note_all(&self, touches: &[Touch]) -> Result<bool, NoMemory> {
+        self.touches.note_all(touches)
+    }
+
+    /// For a caller who has the tree to itself: `found` becomes what `match_prefix` finds.
     #[inline]
     pub fn match_prefix_alone(&mut self, request: Request, found: &mut Handle) -> Result<(), Failure> {
         let (at, touch) = self.look_up(request)?;
@@ -63,6 +74,7 @@ impl Tree {
             // The runs may be others now.
             return self.match_prefix_alone(request, found);
         }
+        self.lookups += touch.into();
         *found = self.found(at, request);
         Ok(())
     }
@@ -74,7 +86,7 @@ impl Tree {
         let base = request.start_depth();
         let Some((run, depth)) = self.origin(request)? else {
             request.refuse_outside(0)?;
-            return Ok((None, Touch { run: NIL, depth: 0, given, hit: 0 }));
+            return Ok((None, Touch { given, ..Touch::nowhere() }));
         };
         let (run, depth) = self.walk_on((run, depth), request, given);
         request.refuse_outside(depth - base)?;

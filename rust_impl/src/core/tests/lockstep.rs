@@ -73,6 +73,7 @@ impl Lockstep {
                     self.insert(&path, name_given, numbering, priority, inserted_len);
                 }
                 Call::Match(path) => self.match_prefix(&path),
+                Call::MatchMany(paths) => self.match_many(&paths),
                 Call::Peek(path) => self.peek(&path),
                 Call::MatchFound { found, more } => self.match_found(found, &more),
                 Call::Lock(node) => self.lock(node),
@@ -195,13 +196,14 @@ impl Lockstep {
         let name = namespace(space);
         let numbers = Numbers::new(&tokens, wide);
         let handle = start.as_ref().map(|start| start.handle.clone());
+        let beside_others = tokens.len().is_multiple_of(2);
         let result = self.attempt(|tree| {
             let request = numbers.request(&name, handle.as_ref(), known.as_ref());
-            let mut found = Handle::nowhere();
-            match tree.match_prefix(request, &mut found) {
-                Err(Failure::LogFull) => tree.match_prefix_alone(request, &mut found)?,
-                outcome => outcome?,
+            if beside_others {
+                return tree.match_prefix(request);
             }
+            let mut found = Handle::nowhere();
+            tree.match_prefix_alone(request, &mut found)?;
             Ok(found)
         });
         assert_eq!(result.as_ref().err(), self.refusal(&start, &tokens).as_ref());
@@ -213,6 +215,24 @@ impl Lockstep {
                 self.found.insert(0, (space, tokens, handle.clone()));
             }
             self.note(handle, space, page);
+        }
+    }
+
+    /// As a batch does it: all are found first, then all are noted, and nobody writes in between.
+    fn match_many(&mut self, paths: &[Path]) {
+        let keys: Vec<(usize, Vec<u32>)> = paths.iter().map(|path| (path.space, self.key(path))).collect();
+        let (handles, touches): (Vec<_>, Vec<_>) = keys
+            .iter()
+            .map(|(space, tokens)| {
+                let (numbers, name) = (Numbers::new(tokens, false), namespace(*space));
+                self.tree.find_prefix(numbers.request(&name, None, None)).unwrap()
+            })
+            .unzip();
+        self.attempt(|tree| tree.note_all(&touches)).unwrap();
+        for ((space, tokens), handle) in keys.iter().zip(handles) {
+            let page = self.model.match_prefix(*space, None, tokens);
+            assert_eq!(handle.depth(), self.model.depth(page));
+            self.note(handle, *space, page);
         }
     }
 

@@ -30,6 +30,7 @@ pub enum Call {
         inserted_len: usize,
     },
     Match(Path),
+    MatchMany(Vec<Path>),
     Peek(Path),
     /// A key that was found before, with something behind it: the tree is told where that was.
     MatchFound {
@@ -97,6 +98,7 @@ fn call(config: Config) -> impl Strategy<Value = Call> {
     prop_oneof![
         280 => insert,
         70 => path(config).prop_map(Call::Match),
+        10 => vec(path(config), 0..100).prop_map(Call::MatchMany),
         50 => path(config).prop_map(Call::Peek),
         40 => found.prop_map(|(found, more)| Call::MatchFound { found, more }),
         80 => any::<Index>().prop_map(Call::Lock),
