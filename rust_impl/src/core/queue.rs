@@ -95,7 +95,7 @@ impl Tree {
         (detail.before == IN_HEAP).then_some(detail.after as usize)
     }
 
-    /// Puts a candidate where its rank belongs. The caller has reserved a place in the heap.
+    /// Puts a candidate where its rank belongs. Where a place in the heap can't be had, that takes as long as the list is.
     pub fn enqueue(&mut self, run: u32) {
         let (space, rank) = (self.runs[run].space, self.rank(run));
         // Most often it goes behind all others; then nothing need be known of its neighbours, which are cold.
@@ -118,13 +118,24 @@ impl Tree {
             (last, NIL)
         } else if rank < self.rank(first) {
             (NIL, first)
-        } else {
+        } else if self.reserve_candidate(space).is_ok() {
             self.details[run].before = IN_HEAP;
             self.spaces[space].candidates.heap.insert(&mut self.details, run, rank);
             return;
+        } else {
+            self.place_in_list(last, rank)
         };
         self.link_candidates(space, before, run);
         self.link_candidates(space, run, after);
+    }
+
+    /// Where that rank belongs in the list, for want of memory for the heap: what stands before and behind it there.
+    fn place_in_list(&self, last: u32, rank: Rank) -> (u32, u32) {
+        let (mut before, mut after) = (last, NIL);
+        while before != NIL && rank < self.rank(before) {
+            (before, after) = (self.details[before].before, before);
+        }
+        (before, after)
     }
 
     /// Takes it out, if it is in.
