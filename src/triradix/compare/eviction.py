@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from triradix.compare.adapter import Adapter
-from triradix.compare.row import VOCABULARY, Row, Scale, Work, slots, tokens
+from triradix.compare.row import VOCABULARY, Row, Scale, Slots, Work, slots, tokens
 
 
 class FullCache:
@@ -30,6 +30,7 @@ class FullCache:
         end: int,
         fresh: int,
         step: int,
+        slots: Slots = slots,
     ) -> None:
         self.tree = adapter()
         self._fresh, self._step = fresh, step
@@ -72,8 +73,14 @@ class FullCache:
 
 
 class Evict(Work):
+    def __init__(self, row: Row, slots: Slots = slots) -> None:
+        super().__init__(row)
+        self.slots = slots
+
     def setup(self, adapter: type[Adapter], scale: Scale, rng: np.random.Generator) -> None:
-        self.cache = FullCache(adapter, rng, scale.leaves, prefix=512, ends=99, end=128, fresh=512, step=512)
+        self.cache = FullCache(
+            adapter, rng, scale.leaves, prefix=512, ends=99, end=128, fresh=512, step=512, slots=self.slots
+        )
         self.evicted = self.cache.first_evictions()
         self.steps = self.cache.steps_for(scale.round_ns)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from triradix.compare.adapter import Adapter, CannotDo, Tokens
-from triradix.compare.row import Row, Scale, Work, slots, tokens
+from triradix.compare.row import Row, Scale, Slots, Work, slots, tokens
 from triradix.replay.recorder import CollectorPauses
 
 
@@ -47,7 +47,11 @@ class _Held(Work):
     def answer(self) -> Any:
         return self.found
 
-    def held(self, runs: int, length: int, first_slot: int = 0) -> float:
+    def __init__(self, *rows: Row, slots: Slots = slots, first_slot: int = 0) -> None:
+        super().__init__(*rows)
+        self.slots, self.first_slot = slots, first_slot
+
+    def held(self, runs: int, length: int) -> float:
         """Bytes a run, for ``runs`` runs of ``length`` tokens that have nothing in common."""
         tree = self.adapter()
         give_back()
@@ -55,17 +59,13 @@ class _Held(Work):
         for number in range(runs):
             run = tokens(self.rng, length)
             run[0] = number
-            tree.insert(tree.key(run), tree.values(slots(first_slot + number * length, length)))
+            tree.insert(tree.key(run), tree.values(self.slots(self.first_slot + number * length, length)))
         return (resident_anonymous() - before) / runs
 
 
 class BytesPerToken(_Held):
-    def __init__(self, row: Row, first_slot: int = 0) -> None:
-        super().__init__(row)
-        self.first_slot = first_slot
-
     def round(self) -> dict[str, float]:
-        return {self.rows[0].name: self.held(self.scale.long_runs, 8192, self.first_slot) / 8192}
+        return {self.rows[0].name: self.held(self.scale.long_runs, 8192) / 8192}
 
 
 class BytesPerLeaf(_Held):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -10,6 +11,9 @@ import numpy as np
 from triradix.compare.adapter import Adapter, Tokens
 
 VOCABULARY = 128_000
+
+# First slot and count to slots.
+Slots = Callable[[int, int], Tokens]
 
 
 @dataclass(frozen=True)
@@ -147,4 +151,10 @@ def tokens(rng: np.random.Generator, count: int) -> Tokens:
 
 
 def slots(first: int, count: int) -> Tokens:
+    """One after the other, as a fresh pool hands them out."""
     return np.arange(first, first + count, dtype=np.int64)
+
+
+def scattered(first: int, count: int) -> Tokens:
+    """The same slots in no order, as from a pool that has been in use for long."""
+    return slots(first, count)[np.random.default_rng(count).permutation(count)]

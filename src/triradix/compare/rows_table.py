@@ -6,7 +6,10 @@ from collections.abc import Iterator
 
 from triradix.compare import eviction, memory, works
 from triradix.compare.bars import CHANGE, MATCH, MEMORY, SHIPPED, at_most, bars, tokens_text
-from triradix.compare.row import Bar, Floor, Row, Scale, Work
+from triradix.compare.row import Bar, Floor, Row, Scale, Work, scattered, slots
+
+# How the slots of a run lie: a row's name and title say it where they lie apart.
+ORDERS = (("", "", slots), ("-scattered", ", slots in no order", scattered))
 
 
 def table_works(scale: Scale) -> list[Work]:
@@ -107,30 +110,36 @@ def _chat(scale: Scale) -> Iterator[Row]:
 def _changes(scale: Scale) -> list[Work]:
     few, many = scale.growth
     return [
-        works.FreshInsert(
-            Row(
-                "prompt-insert",
-                "insert of a 2K shared prompt + 256 own tokens, each end once",
-                CHANGE,
-                parameters={"shared": 2048, "own": 256, "ends": scale.prompts},
-                bars=bars(9),
-            ),
-            2048,
-            256,
+        *(
+            works.FreshInsert(
+                Row(
+                    f"prompt-insert{kind}",
+                    f"insert of a 2K shared prompt + 256 own tokens, each end once{among}",
+                    CHANGE,
+                    parameters={"shared": 2048, "own": 256, "ends": scale.prompts},
+                    bars=bars(9),
+                ),
+                2048,
+                256,
+                order,
+            )
+            for kind, among, order in ORDERS
         ),
         _locks("", "64 nested prefixes", bars(13)),
         _locks("branched-", "64 prefixes with another end below each", (), branches=True),
-        eviction.Evict(
-            Row(
-                "evict",
-                f"evict 512 tokens, {scale.leaves:,} leaves of 128 (cold), with the array",
-                CHANGE,
-                parameters={"leaves": scale.leaves, "tokens": 512},
-                bars=(
+        *(
+            eviction.Evict(
+                Row(
+                    f"evict{kind}",
+                    f"evict 512 tokens, {scale.leaves:,} leaves of 128 (cold), with the array{among}",
+                    CHANGE,
+                    parameters={"leaves": scale.leaves, "tokens": 512},
                     # A peer's time grows with the leaves, so at fewer leaves less is asked.
-                    *bars(400 * min(1.0, scale.leaves / 100_000)),
+                    bars=bars(400 * min(1.0, scale.leaves / 100_000)),
                 ),
+                order,
             )
+            for kind, among, order in ORDERS
         ),
         eviction.Growth(
             Row(
@@ -162,22 +171,42 @@ def _memory(scale: Scale) -> list[Work]:
 
     tokens = f"token, {runs} runs of 8K tokens, slots"
     return [
-        memory.BytesPerToken(
-            held("rss-token", f"{tokens} below 2³¹", 9, *bars(2.3, SHIPPED), runs=runs, tokens=8192),
-        ),
-        memory.BytesPerToken(
-            held("rss-token-wide", f"{tokens} from 2³¹ on", 12.7, bars(1)[1], runs=runs, tokens=8192, first_slot=2**31),
-            2**31,
-        ),
-        memory.BytesPerLeaf(
-            held(
-                "rss-leaf",
-                f"leaf of 16 tokens, {leaves:,} leaves",
-                280,
-                *bars(5.5, SHIPPED),
-                leaves=leaves,
-                tokens=16,
+        *(
+            memory.BytesPerToken(
+                held(f"rss-token{kind}", f"{tokens} below 2³¹{among}", 9, *bars(2.3, SHIPPED), runs=runs, tokens=8192),
+                slots=order,
             )
+            for kind, among, order in ORDERS
+        ),
+        *(
+            memory.BytesPerToken(
+                held(
+                    f"rss-token-wide{kind}",
+                    f"{tokens} from 2³¹ on{among}",
+                    12.7,
+                    bars(1)[1],
+                    runs=runs,
+                    tokens=8192,
+                    first_slot=2**31,
+                ),
+                slots=order,
+                first_slot=2**31,
+            )
+            for kind, among, order in ORDERS
+        ),
+        *(
+            memory.BytesPerLeaf(
+                held(
+                    f"rss-leaf{kind}",
+                    f"leaf of 16 tokens, {leaves:,} leaves{among}",
+                    280,
+                    *bars(5.5, SHIPPED),
+                    leaves=leaves,
+                    tokens=16,
+                ),
+                slots=order,
+            )
+            for kind, among, order in ORDERS
         ),
         memory.Collector(
             Row(

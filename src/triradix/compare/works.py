@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from triradix.compare.adapter import Adapter, CannotDo, Tokens
-from triradix.compare.row import Row, Scale, Work, slots, tokens
+from triradix.compare.row import Row, Scale, Slots, Work, slots, tokens
 
 _AT_ONCE = 64  # the same key this often in the inner loop
 
@@ -186,9 +186,9 @@ def _step(scale: Scale) -> int:
 class FreshInsert(Work):
     """New ends below a cached prefix: a new cache each round, each end inserted once."""
 
-    def __init__(self, row: Row, prefix: int, end: int) -> None:
+    def __init__(self, row: Row, prefix: int, end: int, slots: Slots = slots) -> None:
         super().__init__(row)
-        self.prefix, self.end = prefix, end
+        self.prefix, self.end, self.slots = prefix, end, slots
 
     def setup(self, adapter: type[Adapter], scale: Scale, rng: np.random.Generator) -> None:
         self.adapter = adapter
@@ -202,7 +202,7 @@ class FreshInsert(Work):
             end = tokens(rng, self.end)
             end[0] = number
             key = tree.key(np.concatenate((prefix, end)))
-            self.items.append((key, tree.values(slots(number * length, length))))
+            self.items.append((key, tree.values(self.slots(number * length, length))))
         self.round()
 
     def answer(self) -> Any:
