@@ -208,6 +208,9 @@ profile-pictures: build ## The pictures of what make profile has recorded, for p
 candidates: build ## Which functions of a Python program would Rust pay for? ARGS="-- python program.py"
 	$(BIN)/python -m profiles candidates $(ARGS)
 
+sizes: build ## Lines, build time and wheel size of each tree; ARGS="--compare out/compare.json --page docs/COMPARISON.md"
+	$(BIN)/python -m asv_benchmarks.sizes $(ARGS)
+
 site: build ## Make the site of everything measured, to be opened from any folder: out/site/index.html
 	$(BIN)/python -m asv_benchmarks.site $(ARGS)
 
