@@ -151,3 +151,71 @@ fn serve(helper: &Helper) {
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Takes `count` tickets, however many threads there are, and says how many there were.
+    fn tickets(helpers: usize, count: usize) -> (usize, usize) {
+        let (next, taken, threads) = (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::new(Vec::new()));
+        share(helpers, &|| {
+            while next.fetch_add(1, Ordering::Relaxed) < count {
+                taken.fetch_add(1, Ordering::Relaxed);
+                thread::yield_now();
+            }
+            locked(&threads).push(thread::current().id());
+        });
+        let threads = threads.into_inner().unwrap();
+        let distinct: HashSet<_> = threads.iter().collect();
+        assert_eq!(threads.len(), distinct.len(), "each thread is called once");
+        (taken.into_inner(), threads.len())
+    }
+
+    #[test]
+    fn each_ticket_is_taken_once() {
+        for helpers in [0, 1, 3] {
+            let (taken, threads) = tickets(helpers, 1_000);
+            assert_eq!(taken, 1_000);
+            assert!((1..=helpers + 1).contains(&threads));
+        }
+    }
+
+    #[test]
+    fn many_share_at_the_same_time() {
+        thread::scope(|scope| {
+            for _ in 0..6 {
+                scope.spawn(|| (0..50).for_each(|_| assert_eq!(tickets(2, 100).0, 100)));
+            }
+        });
+    }
+
+    /// A helper that has begun is waited for; its panic goes on in the caller, and it helps again.
+    #[test]
+    fn a_panic_goes_on_in_the_caller() {
+        let caller = thread::current().id();
+        for _ in 0..3 {
+            let begun = AtomicUsize::new(0);
+            let work = || {
+                if thread::current().id() != caller {
+                    begun.store(1, Ordering::Release);
+                    thread::sleep(Duration::from_millis(5));
+                    panic!("of a helper");
+                }
+                while begun.load(Ordering::Acquire) == 0 {
+                    thread::yield_now();
+                }
+            };
+            let panic = catch_unwind(AssertUnwindSafe(|| share(1, &work))).unwrap_err();
+            assert_eq!(panic.downcast_ref::<&str>(), Some(&"of a helper"));
+            assert_eq!(tickets(1, 100).0, 100);
+        }
+        let own = catch_unwind(|| share(1, &|| panic!("of both"))).unwrap_err();
+        assert_eq!(own.downcast_ref::<&str>(), Some(&"of both"));
+        assert_eq!(tickets(1, 100).0, 100);
+    }
+}
