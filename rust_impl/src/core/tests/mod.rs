@@ -91,7 +91,8 @@ fn compares_to_the_position() {
     let stored: Vec<u32> = (0..300u32).map(|i| i.wrapping_mul(2_654_435_761)).collect();
     let wide: Vec<i64> = stored.iter().map(|&token| i64::from(token)).collect();
     for length in (0..=300).step_by(7).chain([1, 15, 16, 17, 63, 64, 65, 127, 128, 129]) {
-        for position in 0..=length {
+        // Under Miri not each of them.
+        for position in (0..=length).step_by(if cfg!(miri) { 41 } else { 1 }) {
             let (mut narrow, mut wide) = (stored[..length].to_vec(), wide[..length].to_vec());
             if position < length {
                 narrow[position] ^= 1 << (position % 32);
