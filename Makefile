@@ -27,7 +27,7 @@ RUST_SOURCES := $(wildcard rust_impl/Cargo.toml rust_impl/Cargo.lock rust_impl/p
 
 .PHONY: help setup build replay compare peers sglang simulate test test-sglang test-thorough test-peers cargo-test valgrind \
 	miri mutants lint lint-python lint-cython lint-rust types format hooks bench bench-full bench-history bench-compare bench-keep \
-	bench-publish profile profiling candidates sizes site site-pictures browser-test ablations clean FORCE
+	bench-publish profile profile-pictures profiling candidates sizes site site-pictures browser-test ablations clean FORCE
 .PHONY: docs wheels test-wheels image lint-ship cibuildwheel version release release-dry-run
 
 help: ## Say what can be made
