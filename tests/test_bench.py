@@ -133,9 +133,11 @@ sys.exit(7)
 """Starts what asv starts: a worker in a process group of its own, and one whose parent is gone."""
 
 DRIVER = """
-import os, sys
+import os, signal, sys
 from pathlib import Path
 from asv_benchmarks import attached, bench
+# Whoever runs the tests in the background may have SIGINT ignored, and with it all that they start.
+signal.signal(signal.SIGINT, signal.SIG_DFL)
 with bench.alone(Path(sys.argv[1])) as lock:
     attached.run([sys.executable, "-c", sys.argv[2], "600"], cwd=Path("/"), env=os.environ, keep_open=[lock])
 """
@@ -171,7 +173,11 @@ def test_nothing_runs_on_when_the_run_is_ended(number: signal.Signals, tmp_path:
         with pytest.raises(bench.Problem, match=f"process {driver.pid}"), bench.alone(lock):
             pass
         driver.send_signal(number)
-        driver.wait(20)
+        try:
+            driver.wait(20)
+        except subprocess.TimeoutExpired:
+            driver.kill()
+            raise
         if number != signal.SIGKILL:
             assert gone(worker)
     assert soon(lambda: gone(worker) and (gone(orphan) or sys.platform != "linux"))
