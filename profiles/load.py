@@ -170,6 +170,9 @@ def main(implementation: str, matchers: int, batch: int) -> None:
     threads.append(start(insert_and_evict, cache, counts, counts=counts))
     threads.append(start(schedule, counts, counts=counts))
     time.sleep(SECONDS_WARM)
+    # On a busy machine a thread may not have had its first turn by then.
+    while not all(counts.now()[what] for what in ("matches", "inserts", "progress")):
+        time.sleep(0.01)
     print(json.dumps({"pid": os.getpid(), "alone": alone}), flush=True)
     answer(counts, threads)
     counts.stop.set()

@@ -10,6 +10,7 @@ import atexit
 import importlib
 import json
 import os
+import signal
 import sys
 import threading
 import time
@@ -125,6 +126,9 @@ def _begin(result: str, counts: bool, after: float) -> None:
         os.replace(result + ".partial", result)
 
     atexit.register(end)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # A shell has it ignored by what it runs in the background, but it is how a run is ended.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     with open(result + ".pid", "w") as file:
         file.write(f"{os.getpid()}\n")
     if after:
