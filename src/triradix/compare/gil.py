@@ -16,6 +16,8 @@ from triradix.compare.batch import Parallel, least
 from triradix.compare.row import Scale
 
 _PASS_NS = 5_000_000
+_COMPILED_NS = 40_000_000
+"""A pass over all keys takes compiled trees a tenth of it, and plain Python twice as long."""
 _TURNS = 3
 _TOGETHER = 4
 """How often a long batch holds every key: so that it takes longer than a thread waits for the GIL (5 ms)."""
@@ -33,10 +35,11 @@ class PythonThreads(Parallel):
     def setup(self, adapter: type[Adapter], scale: Scale, rng: np.random.Generator) -> None:
         super().setup(adapter, scale, rng)
         self.turn_ns = 10 * scale.round_ns
-        self.long = self.keys * _TOGETHER
         # As many as take one thread about PASS_NS: the shorter, the rarer another program comes in between.
         batches = [self.keys[first : first + 64] for first in range(0, len(self.keys), 64)]
         taken = min(self._pass([batches]) for _ in range(2))
+        # Plain Python waits for the GIL at every key, 5 ms each time: a long batch would take minutes.
+        self.long = self.keys * _TOGETHER if taken < _COMPILED_NS else self.keys[:64]
         half = max(1, round(min(1.0, _PASS_NS / taken) * len(batches) / 2))
         self.halves = [batches[:half], batches[half : 2 * half]]
 
