@@ -14,6 +14,7 @@ from rich.console import Console
 
 from triradix.cli import main
 from triradix.compare import peers as peers_module
+from triradix.compare.bars import FORMS, MATCH, PAGES
 from triradix.compare.driver import Measured, Run
 from triradix.compare.page import render_page
 from triradix.compare.peers import PeersError, find, find_or_make, make
@@ -182,10 +183,36 @@ def test_the_page_stands_alone() -> None:
     assert "nan" not in words.lower().split()
 
 
-def test_the_page_tells_quartiles_and_the_interval_of_the_ratio() -> None:
-    text = render_page(report("hot-128", rust=[1.0, 2.0, 3.0], sglang_rust_raw=[5.0, 10.0, 15.0]))
-    title = "quartiles 1.5 and 2.5 µs, 3 rounds; the ratio with 95 % confidence between 0.2 and 0.2"
-    assert f'title="{title}"' in text
+def test_every_figure_stands_with_its_quartiles_and_every_ratio_with_its_interval(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    made = report("hot-128", rust=[1.0, 2.0, 3.0], sglang_rust_raw=[5.0, 11.0, 18.0])
+    page, printed = render_page(made), _printed(made, capsys)
+    for quartiles in ("1.5–2.5", "8–14.5"):
+        assert f"<small>{quartiles}</small>" in page
+        assert quartiles in printed
+    assert "<small>1/5.5 (1/6–1/5)</small>" in page
+    assert "(1/6–1/5)" in printed
+
+
+def test_every_match_has_a_floor() -> None:
+    """But a figure that is itself a ratio, or bytes."""
+    works = make_works(QUICK)
+    without = {
+        row.name for work in works for row in work.rows
+        if not (row.floor or row.unit in ("×", "B")) and ("match" in row.title or row.section in (MATCH, FORMS, PAGES))
+    }  # fmt: skip
+    assert without == set()
+
+
+def test_the_floor_of_many_matches_leaves_each_its_150_ns() -> None:
+    (row,) = report("waiting", rust=[2.0] * 3)["rows"]
+    assert row["floor"] == 1.0  # ms
+    matches = QUICK.waiting
+    assert row["cells"]["rust"]["within_floor"] is (2.0 <= 1.35 + 150e-6 * matches)
+    (row,) = report("list-8k", rust=[1e9] * 3)["rows"]
+    assert row["cells"]["rust"]["quotient"] == 1000
+    assert row["cells"]["rust"]["within_floor"] is None, "its own bar says what a token of a list may take"
 
 
 def test_the_page_escapes_and_bears_what_is_missing() -> None:

@@ -78,12 +78,15 @@ class _FloorOfMatch:
         for count, keys, stored in floor.pieces:
             self._add(compare(count, keys, stored, floor.key_bits, rng), round_ns, 1 / keys)
         self._add(chase(floor.working_set, rng), round_ns, floor.hops)
+        if floor.slots:
+            self._add(copy(floor.slots, rng), round_ns, 1)
+        self._matches = floor.matches
 
     def _add(self, step: Step, round_ns: int, share: float) -> None:
         self._parts.append((step, times_for(partial(elapsed, step), round_ns), share))
 
     def round(self) -> float:
-        return sum(share * each(step, times) for step, times, share in self._parts)
+        return self._matches * sum(share * each(step, times) for step, times, share in self._parts)
 
 
 def compare(count: int, keys: int, stored: int, key_bits: int, rng: np.random.Generator) -> Step:

@@ -8,9 +8,17 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-from triradix.compare.report import Report, number, ratio_text
+from triradix.compare.report import Report, number
 from triradix.compare.systems import SYSTEMS
-from triradix.compare.table import footnotes, median_text, ratio_to_peer, stands_in, title_text
+from triradix.compare.table import (
+    footnotes,
+    interval_text,
+    median_text,
+    quartiles_text,
+    ratio_to_peer,
+    stands_in,
+    title_text,
+)
 from triradix.replay.charts import Axis, Series, line_chart, log_axis
 from triradix.replay.table import duration_text
 
@@ -48,9 +56,10 @@ def style(name: str) -> str:
 def _introduction(report: Report) -> str:
     quick = " This was a quick run: smaller, with fewer rounds." if report["quick"] else ""
     return (
-        "Every system in a process of its own on the same core, in turns, in one run: medians. Below ours the ratio to "
-        "a peer, where 1/5 means a fifth of its figure, and the quotient to the floor, which is what the machine takes "
-        f"to compare the same tokens and to load once for each hop.{quick}"
+        "Every system in a process of its own on the same core, in turns, in one run: medians, and below them the "
+        "quartiles. Below ours the ratio to a peer, where 1/5 means a fifth of its figure, with its interval of 95 % "
+        "confidence, and the quotient to the floor, which is what the machine takes to compare the same tokens and to "
+        f"load once for each hop.{quick}"
     )
 
 
@@ -130,13 +139,10 @@ def _row(row: dict[str, Any], systems: list[str], floor: bool) -> str:
 def _cell(row: dict[str, Any], cell: dict[str, Any] | None) -> str:
     if cell is None or cell["median"] is None:
         return f'<td title="{escape(cell["missing"] or "") if cell else ""}">–</td>'
-    spread = f"quartiles {number(cell['q1'])} and {number(cell['q3'])} {row['unit']}, {len(cell['rounds'])} rounds"
+    text = f'<td title="{len(cell["rounds"])} rounds">{median_text(cell)}{_mark(cell["met"])}'
+    text += f"<small>{quartiles_text(cell)}</small>"
     if cell["ratio"]:
-        low, high = (ratio_text(cell["ratio"][end]) for end in ("low", "high"))
-        spread += f"; the ratio with 95 % confidence between {low} and {high}"
-    text = f'<td title="{escape(spread)}">{median_text(cell)}{_mark(cell["met"])}'
-    if cell["ratio"]:
-        text += f"<small>{ratio_to_peer(row, cell)}</small>"
+        text += f"<small>{ratio_to_peer(row, cell)} ({interval_text(row, cell)})</small>"
     if cell["quotient"] is not None:
         text += f"<small>{number(cell['quotient'])}× floor{_mark(cell['within_floor'])}</small>"
     return text + "</td>"

@@ -137,14 +137,15 @@ def _cell(
     if row.unit != ITSELF and versus in measured.rounds and any(measured.rounds[versus]):
         ratio, low, high = paired_ratio(rounds, measured.rounds[versus])
         cell["ratio"] = {"versus": versus, "median": ratio, "low": low, "high": high}
-    if floor is not None and system.name in ("rust", "cython"):
-        limit = FLOOR_TIMES * floor + FLOOR_PLUS_NS / NANOSECONDS[row.unit]
+    if floor is not None and row.floor is not None and row.floor.judged and system.name in ("rust", "cython"):
+        plus = FLOOR_PLUS_NS * row.floor.matches
+        limit = FLOOR_TIMES * floor + plus / NANOSECONDS[row.unit]
         cell["within_floor"] = median <= limit
         if median > limit:
             taken = apart(median, [limit], lambda value, digits: amount(value, row.unit, digits))
             lost.append(
                 f"{system.label} takes {taken}, more than {amount(limit, row.unit)}: "
-                f"{FLOOR_TIMES} × the floor of {amount(floor, row.unit)} + {FLOOR_PLUS_NS:.0f} ns"
+                f"{FLOOR_TIMES} × the floor of {amount(floor, row.unit)} + {plus:,.0f} ns"
             )
     cell["bars"] = bars
     cell["met"] = all(bar["met"] for bar in bars) if bars else None

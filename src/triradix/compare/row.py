@@ -83,12 +83,17 @@ class Bar:
 class Floor:
     """What a match cannot do without: the compare of its tokens, and a dependent load for each hop.
 
-    ``pieces``: (tokens, how many different keys, how many different runs they are compared with).
+    ``pieces``: (tokens, how many different keys, how many different runs they are compared with). ``slots``: how many
+    it copies out. ``matches``: how many of them the row's figure is about; a figure for one token is about a part of a
+    match. ``judged``: whether a figure is to stay near its floor; else a bar of its own says what it may take.
     """
 
     pieces: tuple[tuple[int, int, int], ...]
     hops: int
     key_bits: int = 64
+    slots: int = 0
+    matches: float = 1.0
+    judged: bool = True
 
     @property
     def working_set(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -25,17 +26,24 @@ def _short() -> list[Work]:
         Bar("cython", "reference", 0.5, "Cython at most half of Python"),
     )
 
-    def row(name: str, title: str) -> Row:
-        return Row(f"short-{name}", title, SHORT, parameters={"tokens": 16}, bars=never_slower)
+    def row(name: str, title: str, floor: Floor | None = None) -> Row:
+        return Row(f"short-{name}", title, SHORT, parameters={"tokens": 16}, bars=never_slower, floor=floor)
 
+    match, with_slots = _hot_floor(16), _hot_floor(16, slots=16)
     return [
-        works.HotMatch(row("match", "match of 16 cached tokens"), 16),
-        works.HotMatch(row("slots", "match of 16 cached tokens, with its slots"), 16, call="match with its slots"),
+        works.HotMatch(row("match", "match of 16 cached tokens", match), 16),
+        works.HotMatch(
+            row("slots", "match of 16 cached tokens, with its slots", with_slots), 16, call="match with its slots"
+        ),
         works.InsertAgain(row("insert-again", "insert of 16 tokens that are cached"), 16),
         works.FreshInsert(row("insert", "insert of 16 new tokens"), 0, 16),
         works.Locks(row("lock", "lock a run of 32 tokens"), row("unlock", "unlock a run of 32 tokens"), 1),
         eviction.ShortEvict(row("evict", "evict 16 tokens, with the array"), 16),
     ]
+
+
+def _hot_floor(length: int, **more: Any) -> Floor:
+    return Floor(((length, 1, 1),), 1, **more)
 
 
 def _forms_and_pages() -> list[Work]:
@@ -49,6 +57,7 @@ def _forms_and_pages() -> list[Work]:
                 "ns",
                 parameters={"tokens": length, "key": "list"},
                 bars=at_most(1.5, "at most 1.5 ns a token", ("rust", "cython")),
+                floor=_hot_floor(length, matches=1 / length, judged=False),
             ),
             length,
             call="match of a list",
@@ -64,7 +73,13 @@ def _forms_and_pages() -> list[Work]:
                 bars=at_most(1.05, "a PrefixKey costs nothing after its first use: at most 1.05"),
             ),
             works.HotMatch(
-                Row("prefixkey-8k", "hot match of 8K tokens with a PrefixKey", FORMS, parameters={"tokens": length}),
+                Row(
+                    "prefixkey-8k",
+                    "hot match of 8K tokens with a PrefixKey",
+                    FORMS,
+                    parameters={"tokens": length},
+                    floor=_hot_floor(length, key_bits=32),
+                ),
                 length,
                 call="match with a PrefixKey",
                 form="prefix_key",
@@ -72,7 +87,13 @@ def _forms_and_pages() -> list[Work]:
             works.HotMatch(Row("", "", FORMS), length, form="key_u32"),
         ),
         works.HotMatch(
-            Row("slots-8k", "hot match of 8K tokens with its slots", FORMS, parameters={"tokens": length}),
+            Row(
+                "slots-8k",
+                "hot match of 8K tokens with its slots",
+                FORMS,
+                parameters={"tokens": length},
+                floor=_hot_floor(length, slots=length),
+            ),
             length,
             call="match with its slots",
         ),
@@ -97,7 +118,7 @@ def _forms_and_pages() -> list[Work]:
                             f"hot match of {tokens_text(length)} tokens, page size {page_size}",
                             PAGES,
                             parameters=what,
-                            floor=Floor(((length, 1, 1),), 1),
+                            floor=_hot_floor(length),
                         ),
                         length,
                         page_size,
@@ -111,19 +132,21 @@ def _forms_and_pages() -> list[Work]:
 def _batches(scale: Scale) -> list[Work]:
     def beside(name: str, keys: int, tree: str, limit: float) -> Work:
         what = {"keys": keys, "tokens": 256, "runs": batch.RUNS_FOR_EACH_KEY * keys}
+        floor = Floor(((256, keys, keys),), 1)
         return batch.Batch(
             Row(
                 f"{name}-single",
                 f"match of {keys:,} keys of 256 tokens one by one, a key; {tree}",
                 BATCH,
                 parameters=what,
-                floor=Floor(((256, keys, keys),), 1),
+                floor=floor,
             ),
             Row(
                 f"{name}-many",
                 f"match of {keys:,} keys of 256 tokens in one batch, one thread, a key",
                 BATCH,
                 parameters=what,
+                floor=floor,
             ),
             Row(
                 f"{name}-ratio",
@@ -136,17 +159,19 @@ def _batches(scale: Scale) -> list[Work]:
             keys=keys,
         )
 
+    waiting = scale.waiting
     return [
         beside("batch", scale.batch, "tree larger than the L3 cache", 0.6),
         beside("batch-near", 64, "tree in a near cache", 1.0),
         batch.Waiting(
             Row(
                 "waiting",
-                f"{scale.waiting:,} waiting requests (2K shared + 256 own) matched again (peers: one by one)",
+                f"{waiting:,} waiting requests (2K shared + 256 own) matched again (peers: one by one)",
                 BATCH,
                 "ms",
-                parameters={"requests": scale.waiting, "key": "PrefixKey"},
-                bars=at_most(5.0 * scale.waiting / 10_000, "Rust at most 5 ms for 10,000", ("rust",)),
+                parameters={"requests": waiting, "key": "PrefixKey"},
+                bars=at_most(5.0 * waiting / 10_000, "Rust at most 5 ms for 10,000", ("rust",)),
+                floor=Floor(((2048, waiting, 1), (256, waiting, waiting)), 2, key_bits=32, matches=waiting),
             )
         ),
     ]

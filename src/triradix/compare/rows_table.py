@@ -97,13 +97,17 @@ def _matches(scale: Scale) -> list[Work]:
 
 def _chat(scale: Scale) -> Iterator[Row]:
     operations = (("match", False, 7), ("insert", False, 9), ("match", True, 42), ("insert", True, 59))
+    who = scale.conversations
     for operation, resumed, times_raw in operations:
+        # Of the same tokens at every turn as the conversations have on the average.
+        length = works.TURN if resumed else (works.TURN + works.UP_TO) // 2
         yield Row(
             f"chat-{operation}{'-resumed' if resumed else ''}",
             f"multi-turn chat to 8K: {operation} a turn" + (", resumed (peers: the whole key)" if resumed else ""),
             MATCH if operation == "match" else CHANGE,
-            parameters={"conversations": scale.conversations, "tokens_a_turn": [200, 600], "up_to": 8192},
+            parameters={"conversations": who, "tokens_a_turn": [*works.TURNS], "up_to": works.UP_TO},
             bars=bars(times_raw),
+            floor=Floor(((length, who, who),), 1) if operation == "match" else None,
         )
 
 

@@ -76,8 +76,9 @@ def _cell(row: dict[str, Any], name: str) -> Text:
     text = Text(median_text(cell), style="bold" if cell["met"] is not None else "")
     if cell["met"] is not None:
         text.append(" ✓" if cell["met"] else " ✗", style="green" if cell["met"] else "red")
+    text.append(f"\n{quartiles_text(cell)}", style="not bold dim")
     if cell["ratio"]:
-        text.append(f"\n{ratio_to_peer(row, cell)}", style="not bold dim")
+        text.append(f"\n{ratio_to_peer(row, cell)}\n({interval_text(row, cell)})", style="not bold dim")
     if cell["quotient"] is not None:
         mark = {True: " ✓", False: " ✗", None: ""}[cell["within_floor"]]
         text.append(f"\n{number(cell['quotient'])} f{mark}", style="not bold dim")
@@ -100,6 +101,16 @@ def ratio_to_peer(row: dict[str, Any], cell: dict[str, Any]) -> str:
         _limits_missed(cell, cell["ratio"]["versus"]),
         lambda ratio, digits: speed_text(ratio, row["lower_is_better"], digits),
     )
+
+
+def quartiles_text(cell: dict[str, Any]) -> str:
+    return f"{number(cell['q1'])}–{number(cell['q3'])}"
+
+
+def interval_text(row: dict[str, Any], cell: dict[str, Any]) -> str:
+    """Where the ratio lies with 95 % confidence."""
+    low, high = (speed_text(cell["ratio"][end], row["lower_is_better"]) for end in ("low", "high"))
+    return f"{low}–{high}"
 
 
 def _limits_missed(cell: dict[str, Any], versus: str | None) -> list[float]:
@@ -126,10 +137,14 @@ def footnotes(report: Report) -> list[str]:
     machine = report["machine"]
     there = {system["name"] for system in report["systems"] if system["version"]}
     beside = ", ".join(text for ours, theirs, text in _BESIDE if {ours, theirs} <= there)
-    ratios = f"the ratio ({beside}), where 1/5 means a fifth of its figure; and " if beside else ""
+    ratios = (
+        f"the ratio ({beside}), where 1/5 means a fifth of its figure, with its interval of 95 % confidence; "
+        if beside
+        else ""
+    )
     notes = [
-        f"Medians of {report['rounds']} rounds in turns (A B B A). Below: {ratios}f, times the floor (✓: at most "
-        "1.35 × the floor + 150 ns).",
+        f"Medians of {report['rounds']} rounds in turns (A B B A). Below: the quartiles; {ratios}and f, times the "
+        "floor (✓: at most 1.35 × the floor + 150 ns).",
         "GC is on; what the loop itself takes is subtracted, and what a process loses to others on its core left out; "
         + (
             "every process pinned to one core, but in the rows that say “on every core”."

@@ -261,6 +261,11 @@ class Locks(Work):
         return {row.name: each / self.passes / 1000 for row, each in zip(self.rows, taken, strict=True)}
 
 
+TURNS, UP_TO = (200, 600), 8192
+"""How many tokens a turn adds to a conversation, at least and at most, and where it ends."""
+TURN = sum(TURNS) // 2
+
+
 class Chat(Work):
     """Conversations that grow by 200–600 tokens a turn up to 8,192, each turn matched and then inserted.
 
@@ -271,13 +276,13 @@ class Chat(Work):
     def setup(self, adapter: type[Adapter], scale: Scale, rng: np.random.Generator) -> None:
         self.adapter = adapter
         self.turns: list[list[tuple[int, int, int]]] = []  # for each turn: conversation, old length, new length
-        self.texts = [tokens(rng, 8192) for _ in range(scale.conversations)]
+        self.texts = [tokens(rng, UP_TO) for _ in range(scale.conversations)]
         lengths = [0] * scale.conversations
-        while min(lengths) < 8192:
+        while min(lengths) < UP_TO:
             turn = []
             for who, old in enumerate(lengths):
-                if old < 8192:
-                    lengths[who] = min(8192, old + int(rng.integers(200, 601)))
+                if old < UP_TO:
+                    lengths[who] = min(UP_TO, old + int(rng.integers(*TURNS, endpoint=True)))
                     turn.append((who, old, lengths[who]))
             self.turns.append(turn)
         self.resumes = "match below a node" in adapter.calls and "insert below a node" in adapter.calls
