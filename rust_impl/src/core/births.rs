@@ -94,7 +94,12 @@ impl Tree {
     /// The handle of the page of `run` that ends at `depth`; depth 0 is a root.
     #[inline]
     pub fn handle(&self, run: u32, depth: usize) -> Handle {
-        let namespace = self.spaces[self.runs[run].space].namespace.clone();
+        self.handle_in(run, depth, self.spaces[self.details[run].space].namespace.clone())
+    }
+
+    /// The same where the namespace of the run is known.
+    #[inline]
+    pub fn handle_in(&self, run: u32, depth: usize, namespace: Option<Arc<Namespace>>) -> Handle {
         if depth == 0 {
             return self.root_handle(namespace);
         }

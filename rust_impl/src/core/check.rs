@@ -62,10 +62,10 @@ impl Tree {
     /// Ok, or what is wrong. O(cached).
     pub fn check(&self) -> Result<(), Fault> {
         let tally = self.check_runs()?;
-        for (id, run) in self.runs.entries().filter(|(_, run)| run.space != NIL) {
+        for (id, run) in self.runs.entries().filter(|(_, run)| !run.is_vacant()) {
             let at = id as usize;
             ensure!(run.children == tally.children[at], "run {id}: its number of children is wrong");
-            ensure!(self.details[id].child_xor == tally.child_xor[at], "run {id}: the XOR of its children is wrong");
+            ensure!(self.runs[id].child_xor == tally.child_xor[at], "run {id}: the XOR of its children is wrong");
             ensure!(
                 run.is_root() || self.details[id].locked_children == tally.locked_children[at],
                 "run {id}: its number of locked children is wrong"
@@ -114,9 +114,9 @@ impl Tree {
             locked_children: filled(limit, 0)?,
             deepest: filled(self.births.id_limit(), (0, NIL))?,
         };
-        for (id, run) in self.runs.entries().filter(|(_, run)| run.space != NIL) {
+        for (id, run) in self.runs.entries().filter(|(_, run)| !run.is_vacant()) {
             if run.is_root() {
-                ensure!(self.spaces[run.space].root == id, "root {id}: its space has another root");
+                ensure!(self.spaces[self.details[id].space].root == id, "root {id}: its space has another root");
                 ensure!(run.len() == 0 && run.marks == NIL, "root {id}: has pages of its own");
                 ensure!(run.children > 0, "root {id}: its space has no pages");
                 tally.roots += 1;
@@ -148,7 +148,8 @@ impl Tree {
     fn check_place(&self, id: u32, run: &Run) -> Result<(), Fault> {
         let page = self.config.page_size;
         ensure!(run.len() > 0 && run.len().is_multiple_of(page), "run {id}: does not hold whole pages");
-        let Some(parent) = self.runs.get(run.parent).filter(|parent| parent.space == run.space) else {
+        let beside = |_: &&Run| self.details[run.parent].space == self.details[id].space;
+        let Some(parent) = self.runs.get(run.parent).filter(beside) else {
             return Err(Fault::broken(format_args!("run {id}: has no parent in its space")));
         };
         ensure!(parent.end() == run.start(), "run {id}: does not begin where its parent ends");
@@ -165,7 +166,7 @@ impl Tree {
         let first = Key::Narrow(&tokens[..self.config.page_tokens()]);
         let hash = self.details[id].hash;
         ensure!(self.child_hash(run.parent, first) == hash, "run {id}: its hash is wrong");
-        let found = self.child(run.parent, hash, first).map(|(child, _)| child);
+        let found = self.listed_child(run.parent, hash, first).map(|(child, _)| child);
         ensure!(found == Some(id), "run {id}: the child table leads elsewhere");
         Ok(())
     }
@@ -212,7 +213,7 @@ impl Tree {
             let (mut before, mut smallest) = (NIL, None);
             for run in space.candidates.list(self) {
                 ensure!(self.details[run].before == before, "run {run}: wrong neighbour among the candidates");
-                ensure!(self.runs[run].space == id && self.is_candidate(run), "run {run}: is no candidate");
+                ensure!(self.details[run].space == id && self.is_candidate(run), "run {run}: is no candidate");
                 ensure!(before == NIL || self.rank(before) < self.rank(run), "run {run}: out of order in the list");
                 smallest = smallest.or(Some(self.rank(run)));
                 before = run;
@@ -221,7 +222,7 @@ impl Tree {
             ensure!(space.candidates.ends().1 == before, "space {id}: its list of candidates ends elsewhere");
             for (at, (rank, run)) in space.candidates.heap().iter().enumerate() {
                 ensure!(self.place_in_heap(run) == Some(at), "run {run}: its place in the heap is wrong");
-                ensure!(self.runs[run].space == id && self.is_candidate(run), "run {run}: is no candidate");
+                ensure!(self.details[run].space == id && self.is_candidate(run), "run {run}: is no candidate");
                 ensure!(self.rank(run) == rank, "run {run}: the heap has an old rank");
                 ensure!(space.candidates.heap().in_order(at), "space {id}: its heap is out of order at {at}");
                 smallest = smallest.min(Some(rank)).or(Some(rank));

@@ -198,17 +198,24 @@ impl Tree {
 
     /// The child of `parent` that begins with the page that `key` begins with, and how many tokens they share.
     #[inline]
-    pub fn child(&self, parent: u32, hash: u32, key: Key) -> Option<(u32, usize)> {
-        let page = self.config.page_tokens();
-        for id in self.children.find(hash) {
-            if self.runs[id].parent == parent {
-                let common = key.common(self.tokens(id));
-                if common >= page {
-                    return Some((id, common));
-                }
-            }
+    pub fn child(&self, parent: u32, key: Key) -> Option<(u32, usize)> {
+        match self.only_child(parent) {
+            Some(id) => self.sharing(id, key),
+            None => self.listed_child(parent, self.child_hash(parent, key), key),
         }
-        None
+    }
+
+    /// The same by way of the table.
+    #[inline]
+    pub fn listed_child(&self, parent: u32, hash: u32, key: Key) -> Option<(u32, usize)> {
+        self.children.find(hash).filter(|&id| self.runs[id].parent == parent).find_map(|id| self.sharing(id, key))
+    }
+
+    /// How many tokens a run shares with the key, if that is a page at least.
+    #[inline]
+    fn sharing(&self, run: u32, key: Key) -> Option<(u32, usize)> {
+        let common = key.common(self.tokens(run));
+        if common >= self.config.page_tokens() { Some((run, common)) } else { None }
     }
 
     /// Hangs a run, whose parent and hash stand, below its parent. The caller has reserved.
@@ -216,14 +223,14 @@ impl Tree {
         let parent = self.runs[id].parent;
         self.children.insert(self.details[id].hash, id);
         self.runs[parent].children += 1;
-        self.details[parent].child_xor ^= id;
+        self.runs[parent].child_xor ^= id;
     }
 
     pub fn unlink_child(&mut self, id: u32) {
         let parent = self.runs[id].parent;
         self.children.remove(self.details[id].hash, id);
         self.runs[parent].children -= 1;
-        self.details[parent].child_xor ^= id;
+        self.runs[parent].child_xor ^= id;
     }
 
     /// Gives the place of `old` below its parent to `new`, which begins with the same page.
@@ -232,10 +239,10 @@ impl Tree {
         self.children.replace(hash, old, new);
         self.details[new].hash = hash;
         self.runs[new].parent = parent;
-        self.details[parent].child_xor ^= old ^ new;
+        self.runs[parent].child_xor ^= old ^ new;
     }
 
     pub fn only_child(&self, id: u32) -> Option<u32> {
-        if self.runs[id].children == 1 { Some(self.details[id].child_xor) } else { None }
+        if self.runs[id].children == 1 { Some(self.runs[id].child_xor) } else { None }
     }
 }

@@ -168,6 +168,9 @@ mod x86 {
             }
             at += 64;
         }
+        if at == a.len() {
+            return at;
+        }
         let ((a_parts, a_rest), (b_parts, b_rest)) = (a[at..].as_chunks::<16>(), b[at..].as_chunks::<16>());
         for (a, b) in a_parts.iter().zip(b_parts) {
             let differing = _mm512_cmpneq_epi32_mask(sixteen(a), sixteen(b));
@@ -194,6 +197,9 @@ mod x86 {
                 break;
             }
             at += 32;
+        }
+        if at == key.len() {
+            return at;
         }
         let ((key_parts, key_rest), (parts, rest)) = (key[at..].as_chunks::<8>(), stored[at..].as_chunks::<8>());
         for (key, stored) in key_parts.iter().zip(parts) {

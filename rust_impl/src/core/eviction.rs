@@ -57,7 +57,7 @@ impl Tree {
     }
 
     fn requeue(&mut self, run: u32) {
-        let space = self.runs[run].space;
+        let space = self.details[run].space;
         let before = self.spaces[space].candidates.firsts();
         if self.is_candidate(run) {
             self.enqueue(run);
@@ -204,7 +204,7 @@ impl Tree {
     /// Removes a candidate with a single segment, and what its going leaves behind: an empty space, a new candidate
     /// or two runs that can be one.
     fn remove_run(&mut self, id: u32) {
-        let (space, parent, mark) = (self.runs[id].space, self.runs[id].parent, self.runs[id].marks);
+        let (space, parent, mark) = (self.details[id].space, self.runs[id].parent, self.runs[id].marks);
         self.dequeue(id);
         self.unlink_child(id);
         self.leave_generation(id);

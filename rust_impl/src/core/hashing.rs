@@ -93,7 +93,7 @@ impl Tree {
     /// The digest of the page that ends at `depth`, or at depth 0 the seed of the namespace.
     pub fn digest_at(&mut self, run: u32, depth: usize) -> Result<Option<Digest>, NoMemory> {
         if depth == 0 {
-            return Ok(self.spaces[self.runs[run].space].seed);
+            return Ok(self.spaces[self.details[run].space].seed);
         }
         self.hash_path(run, depth)?;
         let pages = (depth - self.runs[run].start()) / self.config.page_size;
@@ -142,7 +142,7 @@ impl Tree {
             if room.is_ok() {
                 let before = match digests.last() {
                     Some(&digest) => Some(digest),
-                    None if self.runs[parent].is_root() => self.spaces[self.runs[run].space].seed,
+                    None if self.runs[parent].is_root() => self.spaces[self.details[run].space].seed,
                     None => self.digests_of(parent).last().copied(),
                 };
                 let tokens = self.tokens(run);

@@ -98,7 +98,7 @@ impl Tree {
         insertion: &Insertion,
     ) -> Result<u32, Failure> {
         if let Some((run, _)) = at {
-            self.reserve_candidate(self.runs[run].space)?;
+            self.reserve_candidate(self.details[run].space)?;
         }
         let tokens = insertion.request.key.part(skipped, units + self.config.overlap());
         let window = self.spans.store(tokens, &insertion.slots[skipped..skipped + units])?;
@@ -131,15 +131,15 @@ impl Tree {
         };
         let parent = if depth < self.runs[run].end() { self.split(run, depth)? } else { run };
         let now = self.tick();
-        let space = self.runs[parent].space;
+        let space = self.details[parent].space;
         let end = depth + window.len();
         let hash = match hash {
             Some(hash) => hash,
             None => self.child_hash(parent, Key::Narrow(self.spans.tokens(&window))),
         };
         let id = self.new_run(
-            Run { parent, space, start: depth as u32, ..Run::default() },
-            Detail { hash, locked_end: depth as u32, mark_count: 1, ..Detail::default() },
+            Run { parent, start: depth as u32, ..Run::default() },
+            Detail { space, hash, locked_end: depth as u32, mark_count: 1, ..Detail::default() },
         );
         self.set_window(id, window);
         let birth = self.births.insert(Birth::new(now, id));
@@ -174,7 +174,7 @@ impl Tree {
             return if there.starts_with(first) { Err(Failure::Raced) } else { Ok(None) };
         }
         let hash = self.child_hash(run, Key::Narrow(first));
-        let exists = self.runs[run].children > 0 && self.child(run, hash, Key::Narrow(first)).is_some();
+        let exists = self.runs[run].children > 0 && self.child(run, Key::Narrow(first)).is_some();
         if exists { Err(Failure::Raced) } else { Ok(Some(hash)) }
     }
 

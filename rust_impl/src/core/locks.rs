@@ -30,7 +30,7 @@ impl Tree {
         if self.marks[mark].end() != depth || self.marks[mark].locks == 0 {
             return Err(Failure::NotLocked);
         }
-        self.reserve_candidate(self.runs[run].space)?;
+        self.reserve_candidate(self.details[run].space)?;
         self.marks[mark].locks -= 1;
         let released = if self.marks[mark].locks == 0 { self.release(run) } else { 0 };
         // Without its lock the mark may say no more than the one below it.

@@ -12,10 +12,11 @@ pub struct Run {
     pub len: u32,
     pub start: u32,
     pub parent: u32,
-    pub space: u32,
     /// The deepest mark; each leads to the next one above. NIL for a root.
     pub marks: u32,
     pub children: u32,
+    /// XOR of the ids of the children: of an only child, its id.
+    pub child_xor: u32,
 }
 
 /// What a walk does not look at.
@@ -26,8 +27,7 @@ pub struct Detail {
     pub hash: u32,
     /// Pages down to this depth are locked; `start` if none is. Locked pages are always a prefix of a run.
     pub locked_end: u32,
-    /// XOR of the ids of the children: of an only child, its id.
-    pub child_xor: u32,
+    pub space: u32,
     /// Children with a locked page.
     pub locked_children: u32,
     /// Digests of the first pages, NIL if there are none.
@@ -60,6 +60,11 @@ impl Run {
         self.parent == NIL
     }
 
+    /// Of no run: even a root has children.
+    pub const fn is_vacant(&self) -> bool {
+        self.len == 0 && self.children == 0
+    }
+
     /// Neither vacant nor a root.
     pub const fn has_pages(&self) -> bool {
         self.len > 0
@@ -68,7 +73,7 @@ impl Run {
 
 impl Default for Run {
     fn default() -> Self {
-        Self { tokens: TokenStart::default(), len: 0, start: 0, parent: NIL, space: NIL, marks: NIL, children: 0 }
+        Self { tokens: TokenStart::default(), len: 0, start: 0, parent: NIL, marks: NIL, children: 0, child_xor: 0 }
     }
 }
 
@@ -85,7 +90,7 @@ impl Default for Detail {
             generation: NIL,
             hash: 0,
             locked_end: 0,
-            child_xor: 0,
+            space: NIL,
             locked_children: 0,
             digests: NIL,
             previous_in_generation: NIL,

@@ -64,8 +64,10 @@ impl Tree {
                 let rest = ahead.key.len().saturating_sub(ahead.depth);
                 ahead.done = rest < self.config.page_tokens() || self.runs[ahead.run].children == 0;
                 if !ahead.done {
-                    ahead.hash = self.child_hash(ahead.run, ahead.key.from(ahead.depth));
-                    self.children.prefetch(ahead.hash);
+                    if self.only_child(ahead.run).is_none() {
+                        ahead.hash = self.child_hash(ahead.run, ahead.key.from(ahead.depth));
+                        self.children.prefetch(ahead.hash);
+                    }
                     moving = true;
                 }
             }
@@ -73,7 +75,7 @@ impl Tree {
                 return;
             }
             for ahead in group[..count].iter_mut().flatten().filter(|ahead| !ahead.done) {
-                match self.children.find(ahead.hash).next() {
+                match self.only_child(ahead.run).or_else(|| self.children.find(ahead.hash).next()) {
                     Some(run) => {
                         ahead.run = run;
                         line(&raw const self.runs[run]);

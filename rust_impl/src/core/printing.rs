@@ -15,7 +15,7 @@ impl Tree {
         // No run knows its children, so they are gathered first, in the order of their parents.
         let mut by_parent: Vec<u32> = Vec::new();
         by_parent.try_reserve_exact(self.runs.len())?;
-        by_parent.extend(self.runs.entries().filter(|(_, run)| run.space != NIL).map(|(id, _)| id));
+        by_parent.extend(self.runs.entries().filter(|(_, run)| !run.is_vacant()).map(|(id, _)| id));
         by_parent.sort_unstable_by_key(|&id| (self.runs[id].parent, id));
         let children = |parent: u32| {
             let first = by_parent.partition_point(|&id| self.runs[id].parent < parent);
@@ -43,7 +43,7 @@ impl Tree {
     }
 
     fn print_root(&self, root: u32, text: &mut Text) -> fmt::Result {
-        match &self.spaces[self.runs[root].space].namespace {
+        match &self.spaces[self.details[root].space].namespace {
             None => writeln!(text, "root"),
             Some(name) => writeln!(text, "root of ({}, {})", Part(&name.extra_key), Part(&name.cache_salt)),
         }

@@ -97,7 +97,7 @@ impl Tree {
 
     /// Puts a candidate where its rank belongs. Where a place in the heap can't be had, that takes as long as the list is.
     pub fn enqueue(&mut self, run: u32) {
-        let (space, rank) = (self.runs[run].space, self.rank(run));
+        let (space, rank) = (self.details[run].space, self.rank(run));
         // Most often it goes behind all others; then nothing need be known of its neighbours, which are cold.
         let last = self.spaces[space].candidates.last;
         if last != NIL && (last == run || rank < self.rank(last)) {
@@ -140,7 +140,7 @@ impl Tree {
 
     /// Takes it out, if it is in.
     pub fn dequeue(&mut self, run: u32) {
-        let space = self.runs[run].space;
+        let space = self.details[run].space;
         let Detail { before, after, .. } = self.details[run];
         self.details[run].before = OUTSIDE;
         match before {

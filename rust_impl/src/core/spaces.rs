@@ -63,7 +63,7 @@ impl Tree {
         let seed = namespace.as_deref().map(namespace_seed);
         let space = Space { namespace: namespace.clone(), root, seed, candidates: Queue::new() };
         let id = self.spaces.insert(space);
-        self.runs[root].space = id;
+        self.details[root].space = id;
         self.space_positions.set(id, NIL);
         match namespace {
             None => self.default_space = id,

@@ -12,15 +12,16 @@ impl Tree {
     /// Cuts `id` at `depth`, inside of it, and returns the new upper part. The caller has reserved a run and a mark;
     /// without memory for the digests nothing has changed.
     pub fn split(&mut self, id: u32, depth: usize) -> Result<u32, NoMemory> {
-        let Run { parent, space, start, .. } = self.runs[id];
+        let Run { parent, start, .. } = self.runs[id];
         let locked_end = self.locked_end(id);
         let pages = (depth - start as usize) / self.config.page_size;
         let digests_below = self.copy_digests(id, pages)?;
         let mut back = self.window(id);
         let front = self.spans.split_front(&mut back, depth - start as usize);
         let upper = self.new_run(
-            Run { parent, space, start, ..Run::default() },
+            Run { parent, start, ..Run::default() },
             Detail {
+                space: self.details[id].space,
                 locked_end: locked_end.min(depth) as u32,
                 locked_children: u32::from(locked_end > depth),
                 ..Detail::default()

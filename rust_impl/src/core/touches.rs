@@ -175,7 +175,7 @@ impl Tree {
         // Runs that were split for their many marks become one again. Not before all notes are written: they name runs.
         for block in std::iter::once(alone).chain(shared.notes.chunks_mut(BLOCK)) {
             for note in block.iter().filter(|note| note.run != NIL) {
-                if self.runs[note.run].space != NIL {
+                if self.runs[note.run].has_pages() {
                     self.merge_upwards(note.run);
                 }
             }

@@ -109,6 +109,7 @@ impl Tree {
     #[inline]
     fn found(&self, at: Option<(u32, usize)>, request: Request) -> Handle {
         match at {
+            Some((run, depth)) if request.space_name().is_none() => self.handle_in(run, depth, None),
             Some((run, depth)) => self.handle(run, depth),
             None => self.root_handle(request.space_name().clone()),
         }
@@ -155,23 +156,32 @@ impl Tree {
     }
 
     /// From the page of `run` that ends at `depth` on along the first `units` units (whole pages) of the key.
+    ///
+    /// Where a run ends is read from the run, not reckoned from what was found equal: so a processor that expects the
+    /// whole run to match is at the child, waiting for its memory, while it still compares.
     #[inline]
     pub fn walk(&self, mut run: u32, mut depth: usize, key: Key, units: usize) -> (u32, usize) {
         let overlap = self.config.overlap();
         let (base, goal) = (depth, depth + units);
         // What is left of the run where the key begins; below it each child is compared as it is found.
-        let here = &self.runs[run];
-        if depth < here.end() {
-            let common = key.common(&self.tokens(run)[depth - here.start()..]);
-            depth = goal.min(depth + self.config.whole_pages(common.saturating_sub(overlap)));
+        let mut end = self.runs[run].end();
+        if depth < end {
+            let common = key.common(&self.tokens(run)[depth - self.runs[run].start()..]);
+            if common < end - depth + overlap {
+                return (run, goal.min(depth + self.config.whole_pages(common.saturating_sub(overlap))));
+            }
+            depth = end;
         }
-        while depth < goal && depth == self.runs[run].end() && self.runs[run].children > 0 {
-            let rest = key.from(depth - base);
-            let Some((child, common)) = self.child(run, self.child_hash(run, rest), rest) else { break };
+        while depth < goal && self.runs[run].children > 0 {
+            let Some((child, common)) = self.child(run, key.from(depth - base)) else { break };
             run = child;
-            depth = goal.min(depth + self.config.whole_pages(common - overlap));
+            end = self.runs[run].end();
+            if common < end - depth + overlap {
+                return (run, goal.min(depth + self.config.whole_pages(common - overlap)));
+            }
+            depth = end;
         }
-        (run, depth)
+        (run, depth.min(goal))
     }
 
     /// The slots of the path to that page from unit `from` on, into `slots`, which is as long as they are.
