@@ -83,6 +83,14 @@ cdef bint marks_prune(Tree *tree, uint32_t run, uint32_t mark) noexcept nogil:
     return dropped
 
 
+cdef void prune_all(Tree *tree, uint32_t run) noexcept nogil:
+    """The same above every mark of a run."""
+    cdef uint32_t mark = run_at(tree, run).marks
+    while mark:
+        marks_prune(tree, run, mark)
+        mark = mark_of(tree, mark).above
+
+
 cdef uint32_t merged_mark_count(const Tree *tree, uint32_t upper, uint32_t lower) noexcept nogil:
     """How many marks two neighbouring runs would have as one."""
     cdef uint32_t top = top_mark(tree, lower)

@@ -8,7 +8,7 @@ from libc.stdint cimport int64_t, uint32_t
 from .births cimport births_move
 from .children cimport child_remove, child_replace, only_child
 from .log cimport GONE, MERGE, note
-from .marks cimport MERGED_MARKS, marks_prune, merged_mark_count, top_mark
+from .marks cimport MERGED_MARKS, marks_prune, merged_mark_count, prune_all, top_mark
 from .node cimport copy_window, hide, show, spare_memory
 from .slab cimport slab_give
 from .span cimport (
@@ -168,7 +168,7 @@ cdef void merge_upwards(Tree *tree, uint32_t run) noexcept nogil:
 
 
 cdef void merge_later(Tree *tree, uint32_t run) noexcept nogil:
-    """`merge_upwards` with the next change, or soon: a match does not wait for it, unless many have left theirs."""
+    """Pruning and `merge_upwards` with the next change, or soon: a match does not wait, unless many have left theirs."""
     if tree.pending_count and tree.pending[tree.pending_count - 1] == run:
         return
     if tree.pending_count == MOST_PENDING:
@@ -184,6 +184,7 @@ cdef void merge_pending(Tree *tree) noexcept nogil:
     cdef uint32_t i
     for i in range(tree.pending_count):
         if detail_of(tree, tree.pending[i]).space and run_at(tree, tree.pending[i]).parent:
+            prune_all(tree, tree.pending[i])
             merge_upwards(tree, tree.pending[i])
     tree.pending_count = 0
 

@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t, uint32_t
 from .births cimport births_move
 from .children cimport child_add, child_replace, hash_of_stored
 from .log cimport MADE, SPLIT, note
-from .marks cimport MOST_MARKS, mark_make
+from .marks cimport MOST_MARKS, mark_make, prune_all
 from .node cimport run_new, show
 from .tree cimport Detail, Mark, Run, Tree, detail_of, length_of_run, mark_of, run_at
 
@@ -66,10 +66,15 @@ cdef void split_marks(Tree *tree, uint32_t lower, uint32_t upper, int64_t depth)
 
 cdef void limit_marks(Tree *tree, uint32_t run) noexcept nogil:
     """Split a run of too many marks in the middle of them. A run, a mark and a child must be reserved."""
-    cdef uint32_t mark = run_at(tree, run).marks
-    cdef uint32_t count = detail_of(tree, run).mark_count
+    cdef uint32_t mark
+    cdef uint32_t count
     cdef uint32_t _i
-    if count > MOST_MARKS:
+    if detail_of(tree, run).mark_count <= MOST_MARKS:
+        return
+    prune_all(tree, run)
+    count = detail_of(tree, run).mark_count
+    mark = run_at(tree, run).marks
+    if count > MOST_MARKS // 2:
         for _i in range(count // 2):
             mark = mark_of(tree, mark).above
         split(tree, run, mark_of(tree, mark).end)

@@ -6,7 +6,7 @@ from .births cimport find_page
 from .children cimport child_find, children_reserve
 from .compare cimport are_tokens, common_prefix
 from .key cimport Key, key_count, key_from
-from .marks cimport mark_at, marks_prune, segment_at
+from .marks cimport is_dispensable, mark_at, segment_at
 from .merge cimport merge_later, merge_pending
 from .queue cimport refresh_candidate
 from .slab cimport slab_reserve
@@ -86,7 +86,6 @@ cdef void touch(Tree *tree, Place place, int64_t now, int64_t priority, int64_t 
     cdef Mark *mark
     cdef Weight *weight
     cdef uint32_t at
-    cdef bint pruned
     if place.depth == 0 or not (tree.by_last or tree.has_weights):
         return
     at = mark_at(tree, place.run, place.depth)
@@ -99,14 +98,12 @@ cdef void touch(Tree *tree, Place place, int64_t now, int64_t priority, int64_t 
             weight.priority = max(weight.priority, priority)
         if tree.by_hits:
             weight.hits += hits
-    pruned = mark.above != 0 and marks_prune(tree, place.run, at)
     if run_at(tree, place.run).marks == at and run_at(tree, place.run).children == 0:
         refresh_candidate(tree, place.run)
-    if pruned:
-        # What split the run may have been the marks that are gone.
+    if mark.above and is_dispensable(tree, mark.above, at):
+        # It goes soon, and what split the run may have been such marks.
         merge_later(tree, place.run)
-    else:
-        limit_marks(tree, place.run)
+    limit_marks(tree, place.run)
 
 
 cdef void gather(const Tree *tree, Place place, int64_t start, int64_t *slots) noexcept nogil:
