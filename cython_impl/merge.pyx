@@ -168,7 +168,7 @@ cdef void merge_upwards(Tree *tree, uint32_t run) noexcept nogil:
 
 
 cdef void merge_later(Tree *tree, uint32_t run) noexcept nogil:
-    """Pruning and `merge_upwards` with the next change, or soon: a match does not wait, unless many have left theirs."""
+    """Prune, and `merge_upwards`, with the next change or soon: no match waits for it, unless many have left theirs."""
     if tree.pending_count and tree.pending[tree.pending_count - 1] == run:
         return
     if tree.pending_count == MOST_PENDING:
