@@ -7,9 +7,9 @@ use super::key::Key;
 use super::log::{Kind, note};
 use super::marks::{Mark, Note};
 use super::node::{Detail, Run};
-use super::span::Window;
 use super::tree::Tree;
 use super::walk::Request;
+use super::window::Window;
 use super::{Digest, Failure, NoMemory};
 
 pub struct Insertion<'a> {

@@ -3,8 +3,8 @@
 use super::NIL;
 use super::log::{Kind, note};
 use super::node::Detail;
-use super::span::Window;
 use super::tree::Tree;
+use super::window::Window;
 
 /// Generations copied out after one operation, so that its cost stays bounded.
 const COMPACTED_AT_ONCE: usize = 2;

@@ -36,6 +36,8 @@ mod text;
 mod touches;
 mod tree;
 mod walk;
+#[allow(unsafe_code)]
+mod window;
 
 #[cfg(test)]
 mod tests;
@@ -62,7 +64,8 @@ pub mod parts {
     pub use super::heap::{Heap, Places};
     pub use super::slab::{Entry, Slab};
     pub use super::slots::Slots;
-    pub use super::span::{Spans, Window};
+    pub use super::span::Spans;
+    pub use super::window::Window;
 }
 
 /// No run, mark, birth, space or generation.

@@ -2,7 +2,7 @@
 
 use super::NIL;
 use super::slab::Entry;
-use super::span::{SlotStart, TokenStart};
+use super::window::{SlotStart, TokenStart};
 
 /// Covers the depths (start, end]. The root of a space is a run without pages, marks and parent. Half a cache line.
 #[repr(align(32))]

@@ -7,7 +7,8 @@
 //! Obligations of `unsafe`:
 //!
 //! O1. A window of `len` units leads to `len` slots of its generation's form, unless they are consecutive, and to
-//!     `len + overlap` tokens, in one span and aligned. Only `allocate` makes one from nothing; `split_front` and `trim` narrow one, `join_front` undoes that.
+//!     `len + overlap` tokens, in one span and aligned. Only `allocate` makes one from nothing; `split_front` and `trim`
+//!     narrow one, `join_front` undoes that.
 //! O2. What a window leads to is initialised: `store` and `store_joined` fill all of it before anybody else has it.
 //! O3. Its generation lives as long as it does: `windows` counts them, and a generation is dropped at 0. Each window is
 //!     held by one run, or is on its way to one; whoever frees it or gives it away forgets it. `Tree::check` recounts.
@@ -18,7 +19,6 @@
 use std::alloc::Layout;
 use std::collections::VecDeque;
 use std::mem::MaybeUninit;
-use std::ptr::NonNull;
 
 use bumpalo::Bump;
 
@@ -26,78 +26,8 @@ use super::compare::{copy, narrow};
 use super::key::Key;
 use super::slab::{Entry, Slab};
 use super::slots::{Form, JoinedSlots, Slots};
-use super::tree::Tree;
-use super::{NIL, NoMemory, prefetch};
-
-/// Where the tokens of a window begin.
-#[derive(Clone, Copy)]
-pub struct TokenStart(NonNull<u32>);
-
-/// Where its slots begin. Consecutive ones are not stored: then the address is the first slot itself.
-#[derive(Clone, Copy)]
-pub struct SlotStart(*mut u8);
-
-const _: () = assert!(size_of::<usize>() == size_of::<i64>(), "an address has room for a slot on 64-bit machines only");
-
-/// `len` units of a span: `len + overlap` tokens and `len` slots. The tree keeps its parts in a `Run` and a `Detail`.
-///
-/// Unless `len` is 0, O1, O2 and O3 hold of it.
-#[derive(Clone, Copy)]
-pub struct Window {
-    tokens: NonNull<u32>,
-    slots: SlotStart,
-    len: u32,
-    generation: u32,
-}
-
-// SAFETY: O4, so that shared access is reading only, from whatever thread.
-unsafe impl Send for TokenStart {}
-// SAFETY: O4.
-unsafe impl Sync for TokenStart {}
-// SAFETY: O4.
-unsafe impl Send for SlotStart {}
-// SAFETY: O4.
-unsafe impl Sync for SlotStart {}
-
-impl Default for TokenStart {
-    fn default() -> Self {
-        Self(NonNull::dangling())
-    }
-}
-
-impl Default for SlotStart {
-    fn default() -> Self {
-        Self::consecutive(0)
-    }
-}
-
-impl SlotStart {
-    const fn consecutive(first: i64) -> Self {
-        Self(std::ptr::without_provenance_mut(first as usize))
-    }
-
-    fn first(self) -> i64 {
-        self.0.addr() as i64
-    }
-
-    /// `units` further on.
-    const fn after(self, units: usize, form: Form) -> Self {
-        match form {
-            Form::Consecutive => Self(self.0.wrapping_add(units)),
-            Form::Narrow | Form::Wide => Self(self.0.wrapping_add(units * form.bytes())),
-        }
-    }
-}
-
-impl Window {
-    pub const fn len(&self) -> usize {
-        self.len as usize
-    }
-
-    pub const fn generation(&self) -> u32 {
-        self.generation
-    }
-}
+use super::window::{SlotStart, Window};
+use super::{NIL, NoMemory};
 
 #[derive(Default)]
 struct Generation {
@@ -460,48 +390,4 @@ impl Spans {
 unsafe fn uninit<'a, T>(start: *mut T, count: usize) -> &'a mut [MaybeUninit<T>] {
     // SAFETY: O1, O4, of the caller.
     unsafe { std::slice::from_raw_parts_mut(start.cast(), count) }
-}
-
-impl Tree {
-    /// The tokens that a run shows; of a root none.
-    #[inline]
-    pub fn tokens(&self, run: u32) -> &[u32] {
-        let run = &self.runs[run];
-        if run.len == 0 {
-            return &[];
-        }
-        // SAFETY: O1, O2; O3, since the run holds its window for as long as `&self` lives; O4.
-        unsafe { std::slice::from_raw_parts(run.tokens.0.as_ptr(), run.len() + self.config.overlap()) }
-    }
-
-    /// Its slots.
-    #[inline]
-    pub fn slots(&self, run: u32) -> Slots<'_> {
-        if self.runs[run].len == 0 { Slots::none() } else { self.spans.slots(&self.window(run)) }
-    }
-
-    pub fn window(&self, run: u32) -> Window {
-        let (run, detail) = (&self.runs[run], &self.details[run]);
-        Window { tokens: run.tokens.0, slots: detail.slots, len: run.len, generation: detail.generation }
-    }
-
-    /// No other run holds that window (O3).
-    pub fn set_window(&mut self, run: u32, window: Window) {
-        let (run, detail) = (&mut self.runs[run], &mut self.details[run]);
-        (run.tokens, run.len) = (TokenStart(window.tokens), window.len);
-        (detail.slots, detail.generation) = (window.slots, window.generation);
-    }
-
-    /// Asks for the slots of a run, which an eviction will read.
-    pub fn prefetch_slots(&self, run: u32) {
-        const MOST: usize = 1024;
-        let (start, bytes) = match self.slots(run) {
-            Slots::Consecutive { .. } => return,
-            Slots::Narrow(slots) => (slots.as_ptr().cast::<u8>(), size_of_val(slots)),
-            Slots::Wide(slots) => (slots.as_ptr().cast::<u8>(), size_of_val(slots)),
-        };
-        for at in (0..bytes.min(MOST)).step_by(prefetch::LINE) {
-            prefetch::line(start.wrapping_add(at));
-        }
-    }
 }
