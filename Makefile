@@ -235,8 +235,8 @@ cibuildwheel: ## The wheels of this system with cibuildwheel, for CI's macOS and
 	python3 -m cibuildwheel --output-dir dist .
 	python3 -m cibuildwheel --output-dir dist rust_impl
 
-image: $(STAMPS)/venv ## Build the image and try it; without a container engine, its steps in two clean environments
-	$(BIN)/python .ci/image
+image: $(STAMPS)/venv ## Build the image and try it, without a container engine its steps; ARGS="--engine podman --stand-in"
+	$(BIN)/python .ci/image $(ARGS)
 
 lint-ship: $(STAMPS)/ship-tools ## Check the workflows, the Dockerfile and the shell scripts
 	@.ci/lint-ship
