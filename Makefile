@@ -25,7 +25,7 @@ CYTHON_SOURCES := setup.py pyproject.toml $(wildcard src/triradix/compare/*.pyx 
 RUST_SOURCES := $(wildcard rust_impl/Cargo.toml rust_impl/Cargo.lock rust_impl/pyproject.toml rust_impl/*.pyi) \
 	$(shell find rust_impl/src rust_impl/build.rs -type f 2>/dev/null)
 
-.PHONY: help setup build replay compare peers sglang simulate test test-sglang test-thorough test-peers cargo-test valgrind \
+.PHONY: help setup build replay compare peers sglang serving simulate test test-sglang test-thorough test-peers cargo-test valgrind \
 	miri mutants lint lint-python lint-cython lint-rust types format hooks bench bench-full bench-history bench-compare bench-keep \
 	bench-publish profile profile-pictures profiling candidates sizes site site-pictures browser-test ablations clean FORCE
 .PHONY: docs wheels test-wheels image lint-ship cibuildwheel version release release-dry-run
@@ -89,6 +89,9 @@ sglang: build ## Only install SGLang's engine, for a CPU, into .sglang (6 GB); `
 
 test-sglang: sglang ## Pass the tests of the plugin, with the real engine; ARGS="-m 'not long'" takes some minutes
 	PYTHONPATH=src/triradix/serving/stubs .sglang/bin/python -m pytest -c tests/sglang/pytest.ini tests/sglang $(ARGS)
+
+serving: build ## Serve with SGLang's real engine and each cache: out/serving.html; ARGS="--quick", ARGS="--trace FILE"
+	$(BIN)/python -m triradix.serving.experiment --sglang .sglang $(ARGS)
 
 simulate: build ## Simulate SGLang on a GPU, with real calls of each cache: out/simulation.html; ARGS="--quick --repeats 1"
 	$(BIN)/python -m triradix.serving.simulate --sglang .sglang $(ARGS)

@@ -51,6 +51,8 @@ def test_backends_are_registered_and_build(name: str) -> None:
         ({"enable_streaming_session": True}, "--enable-streaming-session"),
         ({"enable_session_radix_cache": True}, "--enable-session-radix-cache"),
         ({"req_to_token_pool": SimpleNamespace(req_to_c128_sidecar=None)}, "C128"),
+        ({"attn_cp_size": 2}, "--attn-cp-size above 1"),
+        ({"pp_size": 2}, "--pp-size above 1"),
         ({"eviction_policy": "tlru"}, "'tlru'.*one of lru, lfu"),
         ({"eviction_policy_config": {"protected_threshold": 3}}, "'protected_threshold', which lru does not take"),
         ({"eviction_policy": "slru", "eviction_policy_config": {"threshold": 3}}, "'threshold', which slru"),
@@ -63,10 +65,24 @@ def test_refused(changes: dict[str, Any], says: str) -> None:
         factory(context(**changes))
 
 
-def test_retraction_to_host_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    backup = SimpleNamespace(disaggregation_decode_retraction_backup="host_pool")
-    monkeypatch.setattr(refusals, "get_disagg", lambda: backup)
-    with pytest.raises(ValueError, match="cpu_tensor"):
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"disaggregation_decode_retraction_backup": "host_pool"}, "cpu_tensor"),
+        ({"disaggregation_mode": "prefill"}, "only prefills or only decodes"),
+        ({"disaggregation_mode": "decode"}, "--disaggregation-mode"),
+    ],
+)
+def test_disaggregation_is_refused(changes: dict[str, str], says: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = {"disaggregation_mode": "null", "disaggregation_decode_retraction_backup": "cpu_tensor"}
+    monkeypatch.setattr(refusals, "get_disagg", lambda: SimpleNamespace(**{**options, **changes}))
+    with pytest.raises(ValueError, match=says):
+        refusals.refuse(context())
+
+
+def test_decode_context_parallelism_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(refusals, "get_parallel", lambda: SimpleNamespace(attn_dcp_size=2))
+    with pytest.raises(ValueError, match="--dcp-size above 1"):
         refusals.refuse(context())
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from sglang.srt.mem_cache.base_prefix_cache import EvictParams
 
 from triradix.serving.costs import GPUS, Gpu, Llm
-from triradix.serving.simulation import CLOCKS, Load, Simulation
+from triradix.serving.simulation import CLOCKS, Conversations, Engine, Listed, Load, Simulation
 from triradix.serving.sweep import CACHES, makers
 
 LOAD = Load(users=6, requests=40, system=200, shared=2, history=60, turns=3, question=30, answer=8)
@@ -18,7 +20,7 @@ TIGHT = Gpu("tight", 1e14, 1e12, (1e8 * 2 + 4000 * SMALL.kv_bytes) / 0.85)
 
 
 def simulate(cache: str, gpu: Gpu, load: Load = LOAD, page_size: int = 1) -> Simulation:
-    simulation = Simulation(makers()[cache], gpu, SMALL, load, page_size=page_size)
+    simulation = Simulation(makers()[cache], Engine.on(gpu, SMALL, page_size=page_size), Conversations(load))
     outcome = simulation.run()
     assert outcome.finished == load.requests
     assert simulation.cache.protected_size() == 0
@@ -49,9 +51,35 @@ def test_a_pool_that_evicts(cache: str, page_size: int) -> None:
 
 
 def test_idle_conversations_fill_the_cache() -> None:
-    simulation = Simulation(makers()["triradix-rust"], TIGHT, SMALL, replace(LOAD, requests=0, idle=20))
+    users = Conversations(replace(LOAD, requests=0, idle=20))
+    simulation = Simulation(makers()["triradix-rust"], Engine.on(TIGHT, SMALL), users)
     simulation.run()
     assert simulation.cache.total_size() == 2 * LOAD.system + 20 * LOAD.history
+
+
+def test_listed_requests_one_at_a_time_by_hand() -> None:
+    """Each waits for the one before, and what lies between two of them; the second hits what the first left."""
+    prompts = [(array("q", range(100)), 3), (array("q", [*range(100), 7, 8]), 1)]
+    engine = Engine(lambda prefills, decodes: 1.0 + sum(new for new, _ in prefills), 1000, rest=(0.0, 0.0))
+    simulation = Simulation(makers()["triradix-rust"], engine, Listed(prompts, 1), away=0.5)
+    outcome = simulation.run()
+    assert outcome.finished == 2 and outcome.hit_tokens == 100
+    # Away, 100 tokens, two more; away, 2 tokens.
+    assert outcome.ended["no overlap, free cache"] == pytest.approx(0.5 + 101 + 2 + 0.5 + 3, abs=0.05)
+    assert outcome.first_token["no overlap, free cache"] == pytest.approx([101, 3], abs=0.05)
+
+
+def test_prefill_goes_first() -> None:
+    """As SGLang has it: while somebody is prefilled, nobody decodes."""
+    steps: list[tuple[int, int]] = []
+
+    def step(prefills: Any, decodes: Any) -> float:
+        steps.append((len(prefills), len(decodes)))
+        return 1.0
+
+    prompts = [(array("q", range(start, start + 50)), 2) for start in (0, 100, 200)]
+    Simulation(makers()["triradix-rust"], Engine(step, 1000, chunk=80), Listed(prompts, 3)).run()
+    assert steps == [(2, 0), (2, 0), (0, 3)]
 
 
 def test_a_pool_too_small_says_so() -> None:

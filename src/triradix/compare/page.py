@@ -31,8 +31,8 @@ def render_page(report: Report) -> str:
     replay = files("triradix.replay").joinpath("page.html").read_text(encoding="utf-8")
     sections = dict.fromkeys(row["section"] for row in report["rows"])
     return Template(page).substitute(
-        shared=_inside("style", replay),
-        script=_inside("script", replay),
+        shared=inside("style", replay),
+        script=inside("script", replay),
         introduction=escape(_introduction(report)),
         lost=_lost(report),
         figures="".join(_figures(report)) or "<p>Not among the rows of this run.</p>",
@@ -42,7 +42,7 @@ def render_page(report: Report) -> str:
     )
 
 
-def _inside(element: str, page: str) -> str:
+def inside(element: str, page: str) -> str:
     found = re.search(f"<{element}>(.*?)</{element}>", page, re.DOTALL)
     assert found, f"page.html of the replay has no <{element}>"
     return found[1]

@@ -6,8 +6,11 @@ the engine's environment: ``python -m triradix.serving.model FOLDER``.
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
+
+from triradix.serving.environment import EnvironmentMissing, variables
 
 VOCABULARY = 32_000
 """Token ids from 4 on are words; before them come padding, begin, end, unknown."""
@@ -49,6 +52,18 @@ def make_model(folder: Path, vocabulary: int = VOCABULARY, layers: int = 2, hidd
         clean_up_tokenization_spaces=False,
         model_max_length=32_768,
     ).save_pretrained(folder)
+
+
+def tiny_model(python: Path) -> Path:
+    """The model, made once beside the engine of this Python. EnvironmentMissing if that cannot be done."""
+    folder = python.parent.parent / "tiny-llama"
+    if not (folder / "made").exists():
+        command = [str(python), "-m", "triradix.serving.model", str(folder)]
+        done = subprocess.run(command, env=variables(), capture_output=True, text=True)
+        if done.returncode:
+            raise EnvironmentMissing(f"the model cannot be made: {done.stderr.strip().splitlines()[-1]}")
+        (folder / "made").touch()
+    return folder
 
 
 if __name__ == "__main__":

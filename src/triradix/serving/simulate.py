@@ -1,6 +1,7 @@
 """``make simulate``: where the cache's time on the CPU begins to show in the time to the first token, on a page.
 
-The points run in the engine's environment (`triradix.serving.sweep`); here they are collected and drawn.
+The points run in the engine's environment (`triradix.serving.sweep`); here they are collected and drawn, beside what
+the real engine takes on this machine's CPU where both can be run (`triradix.serving.validation`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import triradix
 from triradix.provenance import commit, machine
 from triradix.serving.environment import DEFAULT, EnvironmentMissing, find, make, variables
 from triradix.serving.simulation_page import render
+from triradix.serving.validation import validate, written
 
 Report = dict[str, Any]
 
@@ -30,11 +32,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--sglang", type=Path, default=DEFAULT, metavar="FOLDER", help="its environment (%(default)s)")
     parser.add_argument("--json", type=Path, default=Path("out/simulation.json"), help="(default: %(default)s)")
     parser.add_argument("--html", type=Path, default=Path("out/simulation.html"), help="(default: %(default)s)")
+    parser.add_argument(
+        "--validation",
+        default="run",
+        metavar="run|no|PATH",
+        help="beside the real engine on this CPU: run it, some five minutes (the default), leave it out, or take what "
+        "`python -m triradix.serving.validation PATH` wrote",
+    )
     options = parser.parse_args(arguments)
     try:
         python = find(options.sglang) or make(options.sglang)
-        report = run(python, options.quick, options.repeats)
-    except (EnvironmentMissing, RuntimeError) as error:
+        validation = validate(python) if options.validation == "run" else written(options.validation)
+        report = {**run(python, options.quick, options.repeats), "validation": validation}
+    except (EnvironmentMissing, OSError, RuntimeError, ValueError) as error:
         print(f"make simulate: {error}", file=sys.stderr)
         return 1
     for path, text in ((options.json, json.dumps(report, indent=1)), (options.html, render(report))):

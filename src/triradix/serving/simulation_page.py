@@ -25,6 +25,12 @@ _STYLES = {
     "sglang-python": "s3",
     "sglang-rust": "s4",
 }
+_COMPARED = {
+    "cache µs per request": "cache time per request",
+    "requests/s": "requests/s",
+    "TTFT p50 ms": "TTFT p50",
+    "TTFT p99 ms": "TTFT p99",
+}
 _BY = ("{x}: ", "{name} {y}")
 Entry = dict[str, Any]
 
@@ -39,6 +45,8 @@ def render(report: dict[str, Any]) -> str:
         sections="".join(_section([entry for entry in points if entry["sweep"] == sweep]) for sweep in sweeps),
         repeats=f"{report['repeats']} repeat{'s' if report['repeats'] > 1 else ''}",
         rows="".join(_row(entry) for entry in points),
+        compared=escape(_compared(report["validation"])),
+        validation=_validation(report["validation"]),
         facts="".join(f"<dt>{escape(name)}</dt><dd>{escape(fact)}</dd>" for name, fact in _facts(report)),
         command=escape(report["command"]),
     )
@@ -53,6 +61,55 @@ def _settings() -> str:
         f"and {LAUNCH_SECONDS * 1000:.1f} ms a step besides (assumed). Llama models of "
         f"{', '.join(llm.name + (f' on {llm.gpus} GPUs' if llm.gpus > 1 else '') for llm in LLMS.values())}."
     )
+
+
+def _compared(validation: Entry | None) -> str:
+    """What is known of how right it is, in a sentence."""
+    if validation is None:
+        return "It was not compared with the real engine on a CPU either, in this run."
+    said = []
+    for name, text in _COMPARED.items():
+        ratios = [point["predicted"][name] / point["real"][name] for point in validation["points"]]
+        said.append(f"{text} {min(ratios):.2f} to {max(ratios):.2f} times the real")
+    return (
+        "Of runs that SGLang's real engine also did, on this machine's CPU, it predicted "
+        f"({len(validation['points'])} points, below) {', '.join(said)}."
+    )
+
+
+def _validation(validation: Entry | None) -> str:
+    """The simulation beside the real engine, as a table."""
+    if validation is None:
+        return ""
+    head = "".join(
+        f'<th scope="col">{escape(text)}: real</th><th scope="col">predicted</th>' for text in _COMPARED.values()
+    )
+    rows = "".join(
+        f'<tr><th scope="row">{escape(point["shape"])}, {point["concurrency"]} at a time</th>'
+        f'<td><span class="key {_STYLES[point["cache"]]}">{escape(point["cache"])}</span></td>'
+        + "".join(
+            f"<td>{_figure(name, point['real'][name])}</td><td>{_figure(name, point['predicted'][name])}</td>"
+            for name in _COMPARED
+        )
+        + "</tr>"
+        for point in validation["points"]
+    )
+    calibration = validation["calibration"]
+    return (
+        "<h2>Beside the real engine, on a CPU</h2><p>SGLang's real engine with a tiny model, which runs on this "
+        "machine's CPU in place of a GPU. How long a step of it takes was fitted to runs of 1 and 4 requests at a time "
+        f"with {escape(calibration['cache'])}; outside of its steps a request takes {calibration['away s'] * 1000:.1f} "
+        "ms. All that is predicted follows from these. The model on the same core leaves the tree less of the "
+        "processor's caches than a GPU would, and than the simulation does.</p>"
+        '<div class="wide"><table><thead><tr><th scope="col">requests</th><th scope="col">cache</th>'
+        f"{head}</tr></thead><tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _figure(name: str, value: float) -> str:
+    if name == "requests/s":
+        return f"{value:.1f}"
+    return duration_text(value * (1000 if name.endswith("ms") else 1))
 
 
 def _section(entries: list[Entry]) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from triradix.serving.costs import GPUS, LLMS
-from triradix.serving.simulation import CLOCKS, Load, Simulation
+from triradix.serving.simulation import CLOCKS, Conversations, Engine, Load, Simulation
 
 CACHES = ("sglang-python", "sglang-rust", "triradix-reference", "triradix-cython", "triradix-rust")
 
@@ -77,8 +77,8 @@ def makers() -> dict[str, Callable[[Any], Any]]:
 
 def measure(point: Point, make: Callable[[Any], Any]) -> dict[str, Any]:
     gc.collect()
-    simulation = Simulation(make, GPUS[point.gpu], LLMS[point.llm], point.load, matched_waiting=point.matched_waiting)
-    outcome = simulation.run()
+    engine = Engine.on(GPUS[point.gpu], LLMS[point.llm], matched_waiting=point.matched_waiting)
+    outcome = Simulation(make, engine, Conversations(point.load)).run()
     gpu, cache = np.array(outcome.steps).T
     return {
         "first_token": {

@@ -94,6 +94,11 @@ class TriradixCache(BasePrefixCache):  # type: ignore[misc]
         return MatchResult(found.length, node, node, node)
 
     def touch_prefix(self, key: Any) -> None:
+        """Move what is cached of ``key`` to the most recently used.
+
+        The engine hands over the tokens alone, and asks for requests that were never matched: so there is no node to
+        begin at, and this walks from the root.
+        """
         if not self.disable:
             self._match(key, None)
 

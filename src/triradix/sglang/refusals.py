@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sglang.srt.runtime_context import get_disagg
+from sglang.srt.runtime_context import get_disagg, get_parallel
 
 from triradix.config import POLICIES
 
@@ -26,6 +26,13 @@ def refuse(context: Any) -> None:
         (options.enable_flexkv, "--enable-flexkv, which is a cache of its own: leave out one of the two"),
         (options.enable_streaming_session, "--enable-streaming-session: leave out one of the two"),
         (parameters.enable_session_radix_cache, "--enable-session-radix-cache: leave out one of the two"),
+        (
+            get_disagg().disaggregation_mode != "null",
+            f"an engine that only prefills or only decodes (--disaggregation-mode), which is not tested: {_ELSE}",
+        ),
+        (get_parallel().attn_dcp_size > 1, "--dcp-size above 1, which is not tested: leave out one of the two"),
+        (parameters.attn_cp_size > 1, "--attn-cp-size above 1, which is not tested: leave out one of the two"),
+        (parameters.pp_size > 1, "--pp-size above 1, which is not tested: leave out one of the two"),
         (
             get_disagg().disaggregation_decode_retraction_backup == "host_pool",
             "retraction to a host pool: add --disaggregation-decode-retraction-backup cpu_tensor",
