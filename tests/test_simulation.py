@@ -6,6 +6,7 @@ import json
 import math
 import random
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from triradix.serving.calibration import CpuSteps, fit, not_negative
 from triradix.serving.costs import GPUS, LAUNCH_SECONDS, LLMS, pool_tokens, step_seconds
 from triradix.serving.simulate import summed_up
 from triradix.serving.simulation_page import render
-from triradix.serving.validation import Shape
+from triradix.serving.validation import Shape, written
 
 H100, LLAMA = GPUS["H100"], LLMS["8B"]
 
@@ -161,3 +162,13 @@ def test_shapes_share_what_they_say() -> None:
     assert len({tuple(row["input_ids"]) for row in rows}) == 40
     assert all(len(row["input_ids"]) == 57 and row["output_len"] == 4 for row in rows)
     assert shape.rows(40, seed=0) == rows != shape.rows(40, seed=1)
+
+
+def test_an_earlier_comparison_is_taken_up(tmp_path: Path) -> None:
+    assert written("no") is None
+    path = tmp_path / "validation.json"
+    path.write_text(json.dumps(COMPARED))
+    assert written(str(path)) == COMPARED
+    path.write_text("{}")
+    with pytest.raises(ValueError, match="holds no comparison"):
+        written(str(path))

@@ -47,6 +47,11 @@ def engine(model: Path, name: str, retract: bool = False, **options: Any) -> dic
 def _engine(model: Path, name: str, retract: bool, options: str) -> dict[str, Any]:
     chosen = BACKENDS.get(name, {"radix_cache_backend": name})
     more = {"SGLANG_TEST_RETRACT": "1", "SGLANG_TEST_RETRACT_INTERVAL": "5"} if retract else {}
+    ranks = json.loads(options).get("tp_size", 1)
+    if ranks > 1:
+        # A core for each, and over gloo: where the engine finds NCCL it takes the processor for a GPU.
+        more["SGLANG_CPU_OMP_THREADS_BIND"] = "|".join(str(rank % (os.cpu_count() or 1)) for rank in range(ranks))
+        more["SGLANG_NCCL_SO_PATH"] = "/none"
     environment = {**variables(), **variables_of(name), **more}
     environment["PYTHONPATH"] += os.pathsep + str(HERE / "planted")
     done = subprocess.run(
@@ -107,6 +112,14 @@ def test_each_tree_that_has_to_evict(model: Path, name: str) -> None:
 
 def test_retraction(model: Path) -> None:
     check(model, "triradix-rust", retract=True, page_size=1, **ROOMY)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("pool", [ROOMY, EVICTING], ids=["roomy", "evicting"])
+@pytest.mark.parametrize("name", TREES)
+def test_two_ranks(model: Path, name: str, pool: dict[str, Any]) -> None:
+    """Tensor parallelism: each rank has a cache of its own, and they have to decide alike."""
+    check(model, name, page_size=1, tp_size=2, **pool)
 
 
 @pytest.mark.long

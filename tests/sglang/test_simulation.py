@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from sglang.srt.mem_cache.base_prefix_cache import EvictParams
 
+from triradix.serving.calibration import CpuSteps
 from triradix.serving.costs import GPUS, Gpu, Llm
+from triradix.serving.predict import predict
 from triradix.serving.simulation import CLOCKS, Conversations, Engine, Listed, Load, Simulation
 from triradix.serving.sweep import CACHES, makers
 
@@ -86,3 +88,14 @@ def test_a_pool_too_small_says_so() -> None:
     tiny = replace(TIGHT, memory=(1e8 * 2 + 100 * SMALL.kv_bytes) / 0.85)
     with pytest.raises(MemoryError, match="6 users do not fit into a pool of"):
         simulate("triradix-rust", tiny)
+
+
+def test_a_prediction_by_hand() -> None:
+    """Two users, four requests of one prompt: two are computed side by side, the others hit all but a token."""
+    rows = [{"input_ids": list(range(64)), "output_len": 2}] * 4
+    steps = CpuSteps((0.5, 0.0, 0.01, 0.0), (0.25, 0.0, 0.0))
+    found = predict(makers()["triradix-rust"], Engine(steps, 1000, rest=(0.0, 0.0)), rows, 2, away=0.0)
+    assert found["hit rate"] == pytest.approx(2 * 63 / (4 * 64))
+    assert found["requests/s"] == pytest.approx(4 / (0.5 + 1.28 + 0.25 + 0.5 + 0.02 + 0.25), rel=0.05)
+    assert found["TTFT p50 ms"] == pytest.approx((1780 + 520) / 2, rel=0.05)
+    assert 0 < found["cache µs per request"] < 50_000

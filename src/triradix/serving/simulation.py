@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -61,7 +61,7 @@ class Engine:
         return cls(partial(step_seconds, gpu, llm), pool_tokens(gpu, llm), **more)
 
 
-Prompt = tuple[array[int], int]
+Prompt: TypeAlias = "tuple[array[int], int]"
 """Tokens, and the length of the answer."""
 
 
