@@ -1,8 +1,8 @@
 """How long a step takes on a CPU that runs the model itself: fitted to the steps that the probe saw.
 
-A step of prefill is taken to cost so much by itself, and for each request, each new token and each pair of a new token
-and one before it; a step of decoding so much by itself, and for each request and each token before. Only what a cache
-takes is not in it.
+Fitted is processor time: what else runs on the machine while the probe looks is not in it. A step of prefill is taken
+to cost so much by itself, and for each request, each new token and each pair of a new token and one before it; a step
+of decoding so much by itself, and for each request and each token before. Only what a cache takes is not in it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def fit(steps: Sequence[dict[str, Any]]) -> CpuSteps:
         mine = [step for step in steps if kind in step]
         if len(mine) < 2 * columns:
             raise ValueError(f"{len(mine)} steps of kind {kind} are too few to fit {columns} numbers to")
-        rest = [(step["wall"] - sum(ns for _, ns in step["calls"])) / 1e9 for step in mine]
+        rest = [(step["busy"] - sum(ns for _, ns in step["calls"])) / 1e9 for step in mine]
         found[kind] = not_negative(np.array([[1, *step[kind]] for step in mine], np.float64), np.array(rest))
     return CpuSteps(found["extend"], found["decode"])  # type: ignore[arg-type]
 

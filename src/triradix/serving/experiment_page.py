@@ -134,6 +134,7 @@ def _point_row(point: dict[str, Any], cells: list[str]) -> str:
 
 def _facts(report: Report) -> list[tuple[str, str]]:
     machine, settings, load = report["machine"], report["settings"], report["load"]
+    core = report["had a core"]
     repeats = sorted({point["repeats"] for point in report["points"]})
     return [
         ("machine", f"{machine['cpu']}, {machine['cores']} cores"),
@@ -141,6 +142,11 @@ def _facts(report: Report) -> list[tuple[str, str]]:
             "load",
             f"before an engine was started {load['median']:.2f} ({load['least']:.2f} to {load['most']:.2f}): the "
             "average of a minute, in which the engine before it may still count",
+        ),
+        (
+            "had a core",
+            f"the scheduler's thread, {core['median']:.0%} of the time of its steps ({core['least']:.0%} to "
+            f"{core['most']:.0%} over the runs): the rest of it something else had both cores",
         ),
         ("runs", f"{report['runs']}, each {settings['requests']} requests; repeats: {', '.join(map(str, repeats))}"),
         (

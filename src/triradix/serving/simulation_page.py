@@ -17,6 +17,7 @@ from triradix.serving.costs import (
     LLMS,
     pool_tokens,
 )
+from triradix.serving.validation import HAD_CORE
 
 _STYLES = {
     "triradix-reference": "s0",
@@ -91,7 +92,7 @@ def _validation(validation: Entry | None) -> str:
             f"<td>{_figure(name, point['real'][name])}</td><td>{_figure(name, point['predicted'][name])}</td>"
             for name in _COMPARED
         )
-        + "</tr>"
+        + f"<td>{point['real'][HAD_CORE]:.0%}</td></tr>"
         for point in validation["points"]
     )
     calibration = validation["calibration"]
@@ -99,10 +100,11 @@ def _validation(validation: Entry | None) -> str:
         "<h2>Beside the real engine, on a CPU</h2><p>SGLang's real engine with a tiny model, which runs on this "
         "machine's CPU in place of a GPU. How long a step of it takes was fitted to runs of 1 and 4 requests at a time "
         f"with {escape(calibration['cache'])}; outside of its steps a request takes {calibration['away s'] * 1000:.1f} "
-        "ms. All that is predicted follows from these. The model on the same core leaves the tree less of the "
-        "processor's caches than a GPU would, and than the simulation does.</p>"
+        "ms. All that is predicted follows from these, for an engine that has its core to itself; the last column says "
+        "how much of its steps the real one had it. The model on the same core leaves the tree less of the processor's "
+        "caches than a GPU would, and than the simulation does.</p>"
         '<div class="wide"><table><thead><tr><th scope="col">requests</th><th scope="col">cache</th>'
-        f"{head}</tr></thead><tbody>{rows}</tbody></table></div>"
+        f'{head}<th scope="col">had a core</th></tr></thead><tbody>{rows}</tbody></table></div>'
     )
 
 

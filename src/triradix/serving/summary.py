@@ -32,13 +32,17 @@ def summed_up(runs: Sequence[Line], calls: Sequence[Line]) -> dict[str, Any]:
         "ratios": list(_ratios(runs)),
         "calls": list(_calls(runs, calls)),
         "load": _load(runs),
+        "had a core": _spread([line["busy s"] / line["wall s"] for line in runs]),
     }
 
 
 def _load(runs: Sequence[Line]) -> dict[str, float] | None:
     """Of the whole machine, a minute's average, before an engine was started: what else ran."""
-    before = [line["load before the engine"] for line in runs]
-    return {"least": min(before), "median": median(before), "most": max(before)} if before else None
+    return _spread([line["load before the engine"] for line in runs])
+
+
+def _spread(values: Sequence[float]) -> dict[str, float] | None:
+    return {"least": min(values), "median": median(values), "most": max(values)} if values else None
 
 
 def _grouped(lines: Sequence[Line], *names: str) -> dict[tuple[Any, ...], list[Line]]:

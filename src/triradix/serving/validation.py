@@ -25,6 +25,8 @@ from triradix.serving.plan import TRACE, Run, Settings, engine_flags
 from triradix.serving.session import EngineFailed, Session, engine
 
 FIGURES = ("cache µs per request", "requests/s", "TTFT p50 ms", "TTFT p99 ms")
+HAD_CORE = "had a core"
+"""Of the time of the scheduler's steps, how much of it its thread was on a core: below 1 something else had them."""
 CACHES = ("sglang-rust", "sglang-python", "triradix-rust", "triradix-reference")
 CALIBRATED, PREDICTED = (1, 4), (8, 32)
 """Requests at a time."""
@@ -80,7 +82,7 @@ def validate(python: Path, caches: Sequence[str] = CACHES) -> dict[str, Any]:
                 "cache": point["cache"],
                 "shape": point["shape"],
                 "concurrency": point["concurrency"],
-                "real": {name: median(line[name] for line in real) for name in (*FIGURES, "hit rate")},
+                "real": {name: median(line[name] for line in real) for name in (*FIGURES, "hit rate", HAD_CORE)},
                 "predicted": {name: point[name] for name in (*FIGURES, "hit rate")},
             }
         )
@@ -154,6 +156,7 @@ def _run(running: Session, cache: str, concurrency: int, rows: Path) -> tuple[di
         "requests": bench["completed"],
         "duration": bench["duration"],
         "wall s": found["wall s"],
+        HAD_CORE: found["busy s"] / found["wall s"],
         "cache µs per request": found["cache µs per request"],
         "requests/s": bench["request_throughput"],
         "TTFT p50 ms": bench["median_ttft_ms"],
