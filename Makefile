@@ -28,7 +28,7 @@ RUST_SOURCES := $(wildcard rust_impl/Cargo.toml rust_impl/Cargo.lock rust_impl/p
 .PHONY: help setup build replay compare peers sglang serving simulate test test-sglang test-thorough test-peers cargo-test valgrind \
 	miri mutants lint lint-python lint-cython lint-rust types format hooks bench bench-full bench-history bench-compare bench-keep \
 	bench-publish profile profile-pictures profiling candidates sizes site site-pictures browser-test ablations clean FORCE
-.PHONY: docs wheels test-wheels image lint-ship cibuildwheel version release release-dry-run
+.PHONY: models model-mutants docs wheels test-wheels image lint-ship cibuildwheel version release release-dry-run
 
 help: ## Say what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | while IFS='	' read -r name what; do \
@@ -122,6 +122,13 @@ miri: $(STAMPS)/venv ## The same under Miri, which a nightly Rust has
 	@cargo +nightly miri --version >/dev/null 2>&1 || { echo "triradix: Miri is needed, and the nightly toolchain here has \
 	none; install it with 'rustup toolchain install nightly --component miri'." >&2; exit 1; }
 	cd rust_impl && PROPTEST_CASES=$(or $(CASES),4) MIRIFLAGS="-Zmiri-disable-isolation" cargo +nightly miri test $(CORE_TESTS)
+
+models: $(STAMPS)/venv ## Try the Rust tree's locks, notes, helpers and forks in every order (loom); PREEMPTIONS=N at most
+	cd rust_impl && $(if $(PREEMPTIONS),PREEMPTIONS=$(PREEMPTIONS)) cargo test --locked --features models --target-dir target/models \
+		--lib models:: -- --nocapture $(ARGS)
+
+model-mutants: $(STAMPS)/venv ## Plant faults in the Rust tree's locks: the models must catch each (10 minutes)
+	PREEMPTIONS=$(or $(PREEMPTIONS),2) $(BIN)/python tests/model_mutants.py $(ARGS)
 
 # Only what this run has measured stands in the table.
 ABLATIONS := $(CURDIR)/rust_impl/target/ablations

@@ -13,3 +13,4 @@
 
 mod binding;
 pub mod core;
+mod sync;

@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 
 use super::arguments::{namespace, threads};
-use super::errors::{Broken, at_element, broken, failure, no_memory, type_error, value_error};
+use super::errors::{Broken, at_element, failure, no_memory, type_error, value_error};
 use super::exclusive::{Detached, Exclusive};
 use super::keys::Tokens;
 use super::objects::{tuple, tuple_of};
@@ -147,18 +147,13 @@ impl Batch {
                         Err(stopped) => return Ok(Err(stopped)),
                     };
                     done = stretch.end;
-                    let mut written = detached.try_write(Tree::drain_touches)?;
-                    if written.is_none() && is_full {
-                        written = Some(detached.write(Tree::drain_touches)?);
-                    }
-                    if let Some(Err(error)) = written {
+                    if let Err(error) = detached.drain_touches(is_full)? {
                         return Ok(Err((done, error.into())));
                     }
                 }
                 Ok(Ok(()))
             };
-            let outcome = cache.detach(py, work).map_err(|fault| broken(py, fault))?;
-            outcome.map_err(|stopped| self.error(py, stopped))?;
+            cache.detach(py, work)?.map_err(|stopped| self.error(py, stopped))?;
             py.check_signals()?;
         }
         Ok(results)

@@ -314,7 +314,7 @@ impl RadixCache {
 
     /// Drop everything: all nodes become stale. Queued events stay, and statistics start anew.
     fn reset(&self, py: Python<'_>) -> PyResult<()> {
-        self.tree.reset(py)?;
+        self.tree.reset(py)?.map_err(no_memory)?;
         hand_over(py)
     }
 
@@ -442,7 +442,12 @@ impl RadixCache {
 
     /// For tests of what an internal error does: one while the tree is read, or half-way through a change.
     fn _fail(&self, py: Python<'_>, changing: bool) -> PyResult<()> {
-        if changing { self.tree.write(py, Tree::fail_half_way) } else { self.tree.read(py, |_| panic!("as asked for")) }
+        let outcome = if changing {
+            self.tree.write(py, Tree::fail_half_way)
+        } else {
+            self.tree.read(py, |_| panic!("as asked for"))
+        };
+        Ok(outcome?)
     }
 
     fn __reduce__(&self) -> PyResult<()> {

@@ -36,23 +36,27 @@ pub fn type_error(what: Arguments) -> PyErr {
     Python::attach(|py| raised(&py.get_type::<PyTypeError>(), what))
 }
 
-pub fn broken(py: Python<'_>, fault: Broken) -> PyErr {
-    let integrity_error = match shared(py) {
-        Ok(shared) => shared.integrity_error.bind(py),
-        Err(error) => return error,
-    };
-    match fault {
-        Broken::Reading(what) => {
-            raised(integrity_error, format_args!("an internal error, which left the cache as it was: {what}"))
-        }
-        Broken::Changing(what) => raised(
-            integrity_error,
-            format_args!("an internal error, which left the cache unusable until its reset(): {what}"),
-        ),
-        Broken::Earlier => raised(
-            integrity_error,
-            format_args!("the cache is unusable until its reset(): an earlier call met an internal error"),
-        ),
+impl From<Broken> for PyErr {
+    fn from(fault: Broken) -> Self {
+        Python::attach(|py| {
+            let integrity_error = match shared(py) {
+                Ok(shared) => shared.integrity_error.bind(py),
+                Err(error) => return error,
+            };
+            match fault {
+                Broken::Reading(what) => {
+                    raised(integrity_error, format_args!("an internal error, which left the cache as it was: {what}"))
+                }
+                Broken::Changing(what) => raised(
+                    integrity_error,
+                    format_args!("an internal error, which left the cache unusable until its reset(): {what}"),
+                ),
+                Broken::Earlier => raised(
+                    integrity_error,
+                    format_args!("the cache is unusable until its reset(): an earlier call met an internal error"),
+                ),
+            }
+        })
     }
 }
 

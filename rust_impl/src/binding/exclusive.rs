@@ -16,18 +16,15 @@
 //!     kept out, since whoever waits for the lock or has it without the GIL is counted, and whoever has it with the GIL
 //!     keeps that.
 
-use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{PoisonError, RwLock, TryLockError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{PoisonError, TryLockError};
 
-use pyo3::prelude::*;
-
-use super::errors::{Broken, broken, no_memory};
+use super::errors::Broken;
 use super::fork::Gate;
+use super::gil::Gil;
 use crate::core::{Config, Failure, Handle, NoMemory, Request, Tree};
-
-const GIL_IS_A_LOCK: bool = cfg!(not(Py_GIL_DISABLED));
+use crate::sync::{AtomicBool, AtomicUsize, RwLock, UnsafeCell};
 
 pub struct Exclusive {
     tree: UnsafeCell<Tree>,
@@ -58,84 +55,94 @@ impl Exclusive {
         self.id
     }
 
-    fn is_alone(&self) -> bool {
-        GIL_IS_A_LOCK && self.detached.load(Ordering::Acquire) == 0
+    fn is_alone<G: Gil>(&self, _: G) -> bool {
+        G::KEEPS_OUT && self.detached.load(Ordering::Acquire) == 0
     }
 
     /// Look-ups run side by side. `work` neither touches Python nor lets go of the GIL.
     #[inline]
-    pub fn read<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&Tree) -> T + Send) -> PyResult<T> {
-        let outcome = if self.is_alone() {
+    pub fn read<T: Send>(&self, gil: impl Gil, work: impl FnOnce(&Tree) -> T + Send) -> Result<T, Broken> {
+        if self.is_alone(gil) {
             // SAFETY: O1.
-            self.guarded(|| work(unsafe { &*self.tree.get() }))
-        } else {
-            match self.lock.try_read() {
-                // SAFETY: O2.
-                Ok(_held) => self.guarded(|| work(unsafe { &*self.tree.get() })),
-                Err(_) => self.detach(py, |tree| tree.read(work)),
-            }
-        };
-        outcome.map_err(|fault| broken(py, fault))
+            return self.tree.with(|tree| self.guarded(|| work(unsafe { &*tree })));
+        }
+        match self.lock.try_read() {
+            // SAFETY: O2.
+            Ok(_held) => self.tree.with(|tree| self.guarded(|| work(unsafe { &*tree }))),
+            Err(_) => self.detach(gil, |tree| tree.read(work)),
+        }
     }
 
     #[inline]
-    pub fn write<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut Tree) -> T + Send) -> PyResult<T> {
-        let outcome = if self.is_alone() {
+    pub fn write<T: Send>(&self, gil: impl Gil, work: impl FnOnce(&mut Tree) -> T + Send) -> Result<T, Broken> {
+        if self.is_alone(gil) {
             // SAFETY: O1.
-            self.changing(|| work(unsafe { &mut *self.tree.get() }))
-        } else {
-            match self.lock.try_write() {
-                // SAFETY: O2.
-                Ok(_held) => self.changing(|| work(unsafe { &mut *self.tree.get() })),
-                Err(_) => self.detach(py, |tree| tree.write(work)),
-            }
-        };
-        outcome.map_err(|fault| broken(py, fault))
+            return self.tree.with_mut(|tree| self.changing(|| work(unsafe { &mut *tree })));
+        }
+        match self.lock.try_write() {
+            // SAFETY: O2.
+            Ok(_held) => self.tree.with_mut(|tree| self.changing(|| work(unsafe { &mut *tree }))),
+            Err(_) => self.detach(gil, |tree| tree.write(work)),
+        }
     }
 
     /// Where the match ended goes to `found`. Alone it writes its own note; beside others it takes the lock for reading,
     /// unless the touch log must be emptied first.
     #[inline]
-    pub fn match_prefix(&self, py: Python<'_>, request: Request, found: &mut Handle) -> PyResult<Result<(), Failure>> {
-        if self.is_alone() {
-            // SAFETY: O1.
-            let outcome = self.changing(|| unsafe { &mut *self.tree.get() }.match_prefix_alone(request, found));
-            return outcome.map_err(|fault| broken(py, fault));
+    pub fn match_prefix(
+        &self,
+        gil: impl Gil,
+        request: Request,
+        found: &mut Handle,
+    ) -> Result<Result<(), Failure>, Broken> {
+        if self.is_alone(gil) {
+            return self.tree.with_mut(|tree| {
+                // SAFETY: O1.
+                self.changing(|| unsafe { &mut *tree }.match_prefix_alone(request, found))
+            });
         }
-        match self.read(py, |tree| tree.match_prefix(request))? {
+        match self.read(gil, |tree| tree.match_prefix(request))? {
             Ok(handle) => {
                 *found = handle;
                 Ok(Ok(()))
             }
-            Err(Failure::LogFull) => self.write(py, |tree| tree.match_prefix_alone(request, found)),
+            Err(Failure::LogFull) => self.write(gil, |tree| tree.match_prefix_alone(request, found)),
             Err(refusal) => Ok(Err(refusal)),
         }
     }
 
     /// Runs `work` without the GIL; it gets at the tree by way of what it is given.
-    pub fn detach<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&Detached) -> T + Send) -> T {
-        Gate::open(py, &self.detached).detach(py, || work(&Detached { exclusive: self }))
+    pub fn detach<T: Send>(&self, gil: impl Gil, work: impl FnOnce(&Detached) -> T + Send) -> T {
+        Gate::open(gil, &self.detached).detach(gil, || work(&Detached { exclusive: self }))
     }
 
     /// Makes the tree a new one, whole or broken as it is.
-    pub fn reset(&self, py: Python<'_>) -> PyResult<()> {
+    pub fn reset(&self, gil: impl Gil) -> Result<Result<(), NoMemory>, Broken> {
         let reset = || {
-            // SAFETY: O1, or O2.
-            let outcome = caught(|| unsafe { &mut *self.tree.get() }.reset());
+            let outcome = self.tree.with_mut(|tree| {
+                // SAFETY: O1, or O2.
+                caught(|| unsafe { &mut *tree }.reset())
+            });
             if !matches!(outcome, Ok(Err(NoMemory))) {
                 self.poisoned.store(outcome.is_err(), Ordering::Relaxed);
             }
             outcome
         };
-        let outcome = if self.is_alone() {
+        let outcome = if self.is_alone(gil) {
             reset()
         } else {
-            self.detach(py, |_| {
+            self.detach(gil, |_| {
                 let _held = self.lock.write().unwrap_or_else(PoisonError::into_inner);
                 reset()
             })
         };
-        outcome.map_err(|what| broken(py, Broken::Changing(what)))?.map_err(no_memory)
+        outcome.map_err(Broken::Changing)
+    }
+
+    /// Whether a fork's child could work on the tree.
+    #[cfg(all(test, feature = "models"))]
+    pub fn is_free(&self, gil: impl Gil) -> bool {
+        self.is_alone(gil) && self.lock.try_write().is_ok()
     }
 
     fn guarded<T>(&self, work: impl FnOnce() -> T) -> Result<T, Broken> {
@@ -172,25 +179,29 @@ pub struct Detached<'a> {
 
 impl Detached<'_> {
     pub fn read<T>(&self, work: impl FnOnce(&Tree) -> T) -> Result<T, Broken> {
-        let _held = self.exclusive.lock.read().unwrap_or_else(PoisonError::into_inner);
+        let exclusive = self.exclusive;
+        let _held = exclusive.lock.read().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: O2.
-        self.exclusive.guarded(|| work(unsafe { &*self.exclusive.tree.get() }))
+        exclusive.tree.with(|tree| exclusive.guarded(|| work(unsafe { &*tree })))
     }
 
     pub fn write<T>(&self, work: impl FnOnce(&mut Tree) -> T) -> Result<T, Broken> {
-        let _held = self.exclusive.lock.write().unwrap_or_else(PoisonError::into_inner);
+        let exclusive = self.exclusive;
+        let _held = exclusive.lock.write().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: O2.
-        self.exclusive.changing(|| work(unsafe { &mut *self.exclusive.tree.get() }))
+        exclusive.tree.with_mut(|tree| exclusive.changing(|| work(unsafe { &mut *tree })))
     }
 
-    /// `write` if nobody else is at the tree now.
-    pub fn try_write<T>(&self, work: impl FnOnce(&mut Tree) -> T) -> Result<Option<T>, Broken> {
-        let _held = match self.exclusive.lock.try_write() {
+    /// Writes the marks of the matches that were noted, if nobody else is at the tree now. If it is `due`, it waits.
+    pub fn drain_touches(&self, due: bool) -> Result<Result<(), NoMemory>, Broken> {
+        let exclusive = self.exclusive;
+        let _held = match exclusive.lock.try_write() {
             Ok(held) => held,
             Err(TryLockError::Poisoned(held)) => held.into_inner(),
-            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::WouldBlock) if due => return self.write(Tree::drain_touches),
+            Err(TryLockError::WouldBlock) => return Ok(Ok(())),
         };
         // SAFETY: O2.
-        self.exclusive.changing(|| work(unsafe { &mut *self.exclusive.tree.get() })).map(Some)
+        exclusive.tree.with_mut(|tree| exclusive.changing(|| unsafe { &mut *tree }.drain_touches()))
     }
 }

@@ -7,15 +7,18 @@
 //!
 //! Obligation of `unsafe`:
 //!
-//! O1. `Python::detach` runs its closure in the thread that calls it.
+//! O1. `Gil::detach` runs its closure in the thread that calls it.
 
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
+use std::sync::atomic::Ordering;
+use std::sync::{PoisonError, TryLockError};
 
 use pyo3::prelude::*;
 
-static GATE: RwLock<()> = RwLock::new(());
+use super::gil::Gil;
+use crate::sync::{AtomicUsize, RwLock, RwLockReadGuard, RwLockWriteGuard, global};
+
+global!(GATE: RwLock<()> = RwLock::new(()));
 
 thread_local! {
     /// Parent and child both go on in the thread that forked.
@@ -30,13 +33,13 @@ pub struct Gate<'a> {
 
 impl<'a> Gate<'a> {
     /// Goes in and counts, with the GIL held. While somebody forks it waits without the GIL, uncounted.
-    pub fn open(py: Python<'_>, inside: &'a AtomicUsize) -> Self {
+    pub fn open(gil: impl Gil, inside: &'a AtomicUsize) -> Self {
         loop {
             let open = match GATE.try_read() {
                 Ok(open) => open,
                 Err(TryLockError::Poisoned(open)) => open.into_inner(),
                 Err(TryLockError::WouldBlock) => {
-                    py.detach(|| drop(GATE.read().unwrap_or_else(PoisonError::into_inner)));
+                    gil.detach(|| drop(GATE.read().unwrap_or_else(PoisonError::into_inner)));
                     continue;
                 }
             };
@@ -46,13 +49,13 @@ impl<'a> Gate<'a> {
     }
 
     /// Runs `work` without the GIL, and goes out before it waits for the GIL again.
-    pub fn detach<T: Send>(self, py: Python<'_>, work: impl FnOnce() -> T + Send) -> T {
+    pub fn detach<T: Send>(self, gil: impl Gil, work: impl FnOnce() -> T + Send) -> T {
         /// What stays in its thread, as all of `detach` does.
         struct SameThread<T>(T);
         // SAFETY: O1.
         unsafe impl<T> Send for SameThread<T> {}
         let inside = SameThread(self);
-        py.detach(move || {
+        gil.detach(move || {
             let SameThread(_inside) = { inside };
             work()
         })

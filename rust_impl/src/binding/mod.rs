@@ -17,10 +17,13 @@ mod events;
 mod exclusive;
 #[allow(unsafe_code)]
 mod fork;
+mod gil;
 #[allow(unsafe_code)]
 mod keys;
 mod log;
 mod memo;
+#[cfg(test)]
+mod models;
 mod nodes;
 #[allow(unsafe_code)]
 mod objects;

@@ -14,8 +14,9 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::thread;
+use std::sync::{Arc, OnceLock, PoisonError};
+
+use crate::sync::{Condvar, Mutex, MutexGuard, global, thread};
 
 /// A walk neither recurses nor holds much.
 const STACK: usize = 256 << 10;
@@ -28,7 +29,7 @@ struct Pool {
     asleep: Vec<Arc<Helper>>,
 }
 
-static POOL: Mutex<Pool> = Mutex::new(Pool { process: 0, asleep: Vec::new() });
+global!(POOL: Mutex<Pool> = Mutex::new(Pool { process: 0, asleep: Vec::new() }));
 
 struct Helper {
     desk: Mutex<Desk>,
@@ -40,6 +41,8 @@ enum Desk {
     Given(Work),
     Begun,
     Done(Option<Panic>),
+    #[cfg(all(test, feature = "models"))]
+    Dismissed,
 }
 
 #[derive(Clone, Copy)]
@@ -51,7 +54,7 @@ unsafe impl Send for Work {}
 /// How many threads can run at the same time.
 pub fn cores() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
-    *CORES.get_or_init(|| thread::available_parallelism().map_or(1, |cores| cores.get()))
+    *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, |cores| cores.get()))
 }
 
 /// Runs `work` here and at the same time in up to `helpers` other threads; returns when it has ended in all. A panic in
@@ -130,10 +133,29 @@ fn awaken(count: usize) -> Vec<Arc<Helper>> {
     helpers
 }
 
+/// Ends those that sleep: a model is over when all its threads are.
+#[cfg(all(test, feature = "models"))]
+pub fn dismiss() {
+    for helper in std::mem::take(&mut locked(&POOL).asleep) {
+        *locked(&helper.desk) = Desk::Dismissed;
+        helper.changed.notify_one();
+    }
+}
+
+/// Whether a fork's child could take what it will take.
+#[cfg(all(test, feature = "models"))]
+pub fn is_free() -> bool {
+    POOL.try_lock().is_ok()
+}
+
 /// The life of a helper.
 fn serve(helper: &Helper) {
     let mut desk = locked(&helper.desk);
     loop {
+        #[cfg(all(test, feature = "models"))]
+        if let Desk::Dismissed = *desk {
+            return;
+        }
         let Desk::Given(work) = *desk else {
             desk = helper.changed.wait(desk).unwrap_or_else(PoisonError::into_inner);
             continue;
@@ -152,7 +174,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(feature = "models")))]
 mod tests {
     use std::collections::HashSet;
     use std::sync::atomic::{AtomicUsize, Ordering};

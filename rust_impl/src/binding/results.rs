@@ -18,7 +18,7 @@ use pyo3::types::{PyString, PyTuple};
 
 use super::arrays::{Slots, filled, read_only};
 use super::cache::RadixCache;
-use super::errors::{broken, failure, no_memory, not_copied};
+use super::errors::{failure, no_memory, not_copied};
 use super::exclusive::Exclusive;
 use super::nodes::Node;
 use super::objects::{holds_only, new_in_place, number, text, tuple};
@@ -245,7 +245,7 @@ impl BatchMatchResult {
                         Ok::<_, Failure>(())
                     })
                 });
-                gathered.map_err(|fault| broken(py, fault))?.map_err(|refusal| failure(py, refusal))
+                gathered?.map_err(|refusal| failure(py, refusal))
             };
             read_only(py, self.depths().sum(), gather)
         };

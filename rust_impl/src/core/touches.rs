@@ -7,17 +7,18 @@
 //! Who has the tree to itself notes in an array. Those who look up beside others append to a list: a batch all its
 //! notes at once, so that a lock held for some nanoseconds serves many keys.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
 
 use super::marks;
 use super::tree::{Lookups, Tree};
 use super::{Failure, NIL, NoMemory};
+use crate::sync::Mutex;
 
 /// Notes of callers who had the tree to themselves.
-const CAPACITY: usize = 64;
+const CAPACITY: usize = if cfg!(feature = "models") { 2 } else { 64 };
 
 /// Notes of the others, at most, before one of them must have the tree to itself.
-const MOST_SHARED: usize = 1 << 14;
+const MOST_SHARED: usize = if cfg!(feature = "models") { 2 } else { 1 << 14 };
 
 /// Notes that are written together: what they need is asked for first.
 const BLOCK: usize = 64;
