@@ -1,4 +1,7 @@
-"""Batches: first all keys are converted, then the tree is worked on in chunks without the GIL.
+"""Batches: first all keys are taken, then the tree is worked on in chunks without the GIL.
+
+Nothing is done if one of the keys is bad. Where all of them make one chunk, the look-ups notice, and nothing is written
+before they are over; else all keys are looked at first, without the GIL too.
 
 A chunk is small enough for Ctrl-C to be heard soon after it, and what other threads do falls between two chunks.
 Several cores look the keys of a chunk up side by side, which changes nothing; what matches leave is written after that,
@@ -17,8 +20,9 @@ from collections.abc import Sequence
 from triradix.arguments import as_threads
 
 from .births cimport find_page
+from .compare cimport are_tokens
 from .exclusive cimport batches_begin, batches_end
-from .keys cimport Tokens, check_tokens, namespace_of, recall, release_tokens, remember, take_slowly, take_tokens
+from .keys cimport Tokens, namespace_of, recall, release_tokens, remember, take_slowly, take_tokens
 from .key cimport Key, key_count
 from .prefetch cimport GROUP, go_ahead, touch_ahead
 from .results cimport BatchMatchResult, array_data, new_array
@@ -33,6 +37,7 @@ cdef Py_ssize_t CHUNK_KEYS = 1 << 14
 cdef Py_ssize_t FEW = 8               # keys that are served without going ahead
 cdef Py_ssize_t SHARE = 128           # keys for each core, at least: to begin a thread takes as long as some look-ups
 cdef int64_t FAR = 2 << 20            # bytes of a tree; a smaller one lies in a near cache: going ahead costs more
+cdef Py_ssize_t LOOKED_AT = 1 << 12   # keys that are looked at before signals are
 cdef int64_t CHUNK_UNITS = 1 << 23    # milliseconds: to get the GIL back takes 5 of them where another thread uses it
 
 
@@ -64,11 +69,14 @@ cdef class Batch:
     cdef Handle *known   # a page that the key is known to begin with; of length 0: none
     cdef list names      # None: all in the default namespace
     cdef int threads     # how many cores share the work
-    cdef Place *places   # where the look-ups of a chunk ended, if they do
+    cdef bint at_once    # whether all keys make one chunk
+    cdef Place *places   # where the look-ups of a chunk ended, if they come before what they write
+    cdef Py_ssize_t failed   # the key that stopped a chunk
 
     def __init__(self, Forest forest, keys, extra_keys, threads):
         cdef tuple items = sequence_of(keys, "keys")
         cdef Py_ssize_t i
+        cdef int64_t tokens = 0
         self.forest = forest
         self.items = items
         self.tokens = <Tokens *> calloc(len(items) + 1, sizeof(Tokens))
@@ -82,22 +90,42 @@ cdef class Batch:
             if i % 256 == 255:
                 PyErr_CheckSignals()
             try:
-                # Whole, since nothing is done if one of the keys is bad.
                 take_tokens(items[i], &self.tokens[i])
-                check_tokens(items[i], &self.tokens[i])
-                self.keys[i] = self.tokens[i].key
             except (TypeError, ValueError) as error:
+                self.look_at(i)
                 raise located(error, f"keys[{i}]") from None
-        if extra_keys is not None:
-            self.take_names(extra_keys)
-        self.share(as_threads(threads))
+            self.keys[i] = self.tokens[i].key
+            tokens += key_count(self.keys[i])
+        self.at_once = self.count <= CHUNK_KEYS and tokens <= CHUNK_UNITS
+        if not self.at_once:
+            self.look_at(self.count)
+        try:
+            if extra_keys is not None:
+                self.take_names(extra_keys)
+            self.share(as_threads(threads))
+        except (TypeError, ValueError):
+            self.look_at(self.count)
+            raise
+
+    cdef int look_at(self, Py_ssize_t count) except -1:
+        """Check the first ``count`` keys whole: of several bad ones the first is named, before what else is wrong."""
+        cdef Py_ssize_t first, end, wrong
+        for first in range(0, count, LOOKED_AT):
+            end = min(first + LOOKED_AT, count)
+            with nogil:
+                wrong = first_bad(self.keys, first, end)
+            while wrong < end:
+                self.take_copy(wrong)
+                wrong = first_bad(self.keys, wrong + 1, end)
+            PyErr_CheckSignals()
+        return 0
 
     cdef int share(self, object threads) except -1:
         """Decide how many cores help; None: as many as there are."""
         cdef int most = cores() if threads is None else min(threads, cores())
         self.threads = <int> min(most, self.count // SHARE)
-        if self.threads > 1:
-            self.places = <Place *> malloc(min(self.count, CHUNK_KEYS) * sizeof(Place))
+        if self.threads > 1 or self.at_once:
+            self.places = <Place *> malloc((min(self.count, CHUNK_KEYS) + 1) * sizeof(Place))
             if self.places == NULL:
                 raise MemoryError
         return 0
@@ -146,7 +174,7 @@ cdef class Batch:
                     remember(&self.tokens[i], self.forest.number, &handles[i])
             at = done
             if done < end:
-                self.try_again(done, answer)
+                self.try_again(answer)
             self.forest.yield_to_waiting()
             PyErr_CheckSignals()
         return 0
@@ -157,9 +185,11 @@ cdef class Batch:
         """Serve the keys from ``at`` on; return the first that was not served, and say in ``answer`` why."""
         cdef Tree *tree = &self.forest.tree
         cdef Lookups lookups
+        cdef Py_ssize_t bad, done
         cdef int threads = <int> min(<Py_ssize_t> self.threads, (end - at) // SHARE)
-        if threads < 2:
-            return work_alone(tree, self.keys, self.roots, self.known, at, end, handles, lengths, answer)
+        if threads < 2 and not self.at_once:
+            self.failed = work_alone(tree, self.keys, self.roots, self.known, at, end, handles, lengths, answer)
+            return self.failed
         lookups.tree = tree
         lookups.keys = self.keys + at
         lookups.roots = self.roots + at
@@ -171,14 +201,24 @@ cdef class Batch:
         lookups.end = end - at
         lookups.ahead = goes_ahead(tree, end - at)
         look_up_all(&lookups, threads)
+        bad = first_outside(self.places, end - at)
+        if bad < end - at and (self.at_once or lengths != NULL):
+            self.failed = at + bad
+            answer[0] = OUTSIDE
+            return at if self.at_once else self.failed
         if lengths != NULL:
             return end
-        return at + note_in_order(tree, lookups.keys, self.places, lookups.handles, end - at, answer)
+        done = note_in_order(tree, lookups.keys, self.places, lookups.handles, end - at, answer)
+        self.failed = at + done
+        return self.failed
 
-    cdef int try_again(self, Py_ssize_t i, Answer answer) except -1:
-        """Go on with a checked copy of a key that another thread changed after it was checked."""
+    cdef int try_again(self, Answer answer) except -1:
+        """Say what is wrong with a key, or go on with a copy of one that another thread has changed meanwhile."""
         if answer == NO_MEMORY:
             raise MemoryError
+        return self.take_copy(self.failed)
+
+    cdef int take_copy(self, Py_ssize_t i) except -1:
         try:
             take_slowly(self.items[i], &self.tokens[i])
         except (TypeError, ValueError) as error:
@@ -223,6 +263,24 @@ cdef Py_ssize_t work_alone(
             if answer[0] != DONE:
                 return i
     return end
+
+
+cdef Py_ssize_t first_bad(const Key *keys, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """The first key that is not of tokens, or ``end``."""
+    cdef Py_ssize_t i
+    for i in range(begin, end):
+        if not are_tokens(keys[i]):
+            return i
+    return end
+
+
+cdef Py_ssize_t first_outside(const Place *places, Py_ssize_t count) noexcept nogil:
+    """The first look-up whose key turned out not to be of tokens, or ``count``."""
+    cdef Py_ssize_t i
+    for i in range(count):
+        if places[i].depth < 0:
+            return i
+    return count
 
 
 cdef bint goes_ahead(const Tree *tree, Py_ssize_t count) noexcept nogil:

@@ -2,6 +2,9 @@
 
 from libc.stdint cimport int64_t, uint32_t
 
+cdef extern from *:
+    void __builtin_prefetch(const void *) noexcept nogil
+
 
 cdef struct Key:             # of two words, so that calls pass it in registers
     # Another thread may write to the tokens during the call, so nothing follows from having looked at one.
@@ -31,6 +34,14 @@ cdef inline Key key_from(Key key, int64_t at) noexcept nogil:
     rest.data = <const char *> key.data + (at << (2 + is_wide(key)))
     rest.shape = key.shape - (at << 1)
     return rest
+
+
+cdef inline void key_ahead(Key key) noexcept nogil:
+    """Ask for its first lines; the processor itself asks for those that follow."""
+    cdef int64_t bytes = min(key_count(key) << (2 + is_wide(key)), <int64_t> 256)
+    cdef int64_t at
+    for at in range(0, bytes, 64):
+        __builtin_prefetch(<const char *> key.data + at)
 
 
 cdef inline uint32_t key_token(Key key, int64_t at) noexcept nogil:

@@ -11,9 +11,9 @@ cdef struct Lookups:         # of the keys from ``next`` to ``end``
     const Key *keys
     const Place *roots
     const Handle *known      # of length 0: none
-    Handle *handles          # where a match goes, and
-    Place *places            # where it ended; or both NULL, and
+    Handle *handles          # where a match goes; or NULL, and
     int64_t *lengths         # the lengths alone
+    Place *places            # where they ended; of depth -1 if the key is not of tokens
     Py_ssize_t next
     Py_ssize_t end
     bint ahead               # whether going ahead pays

@@ -7,10 +7,10 @@ them, none waits for work, and none is left when the process ends. They touch no
 
 import os
 
-from .key cimport Key, key_count
+from .key cimport Key, key_ahead
 from .prefetch cimport GROUP, go_ahead
 from .tree cimport Handle
-from .walk cimport find_match, units_of, walk_on
+from .walk cimport find_match, find_place
 
 cdef extern from "<pthread.h>":
     ctypedef struct pthread_t:
@@ -56,13 +56,15 @@ cdef void look_up(Lookups *lookups) noexcept nogil:
             go_ahead(
                 lookups.tree, lookups.keys + begin, lookups.roots + begin, lookups.known + begin, <int> (end - begin)
             )
+            # Most likely the next for this thread.
+            for i in range(end, min(end + <Py_ssize_t> GROUP, lookups.end)):
+                key_ahead(lookups.keys[i])
         for i in range(begin, end):
             key = lookups.keys[i]
             known = &lookups.known[i] if lookups.known[i].length else NULL
             if lookups.lengths != NULL:
-                lookups.lengths[i] = walk_on(
-                    lookups.tree, lookups.roots[i], known, key, units_of(lookups.tree, key_count(key))
-                ).depth
+                lookups.places[i] = find_place(lookups.tree, lookups.roots[i], known, key)
+                lookups.lengths[i] = lookups.places[i].depth
             else:
                 lookups.places[i] = find_match(lookups.tree, lookups.roots[i], known, key, &lookups.handles[i])
 

@@ -20,6 +20,7 @@ cdef void touch(Tree *tree, Place place, int64_t now, int64_t priority, int64_t 
 cdef void gather(const Tree *tree, Place place, int64_t start, int64_t *slots) noexcept nogil
 cdef void name_page(const Tree *tree, Place place, Handle *handle) noexcept nogil
 cdef int64_t units_of(const Tree *tree, int64_t tokens) noexcept nogil
+cdef Place find_place(const Tree *tree, Place start, const Handle *known, Key key) noexcept nogil
 cdef Place find_match(
     const Tree *tree, Place start, const Handle *known, Key key, Handle *handle
 ) noexcept nogil

@@ -141,15 +141,21 @@ cdef int64_t units_of(const Tree *tree, int64_t tokens) noexcept nogil:
     return whole_pages(tree, max(tokens - tree.overlap, 0))
 
 
-cdef Place find_match(
-    const Tree *tree, Place start, const Handle *known, Key key, Handle *handle
-) noexcept nogil:
-    """Where a match of the whole pages of a key ends, and its handle. Its depth is -1 if the key is not of tokens."""
+cdef Place find_place(const Tree *tree, Place start, const Handle *known, Key key) noexcept nogil:
+    """Where a match of the whole pages of a key ends. Its depth is -1 if the key is not of tokens."""
     cdef Place place = walk_on(tree, start, known, key, units_of(tree, key_count(key)))
     # What was not compared with tokens may be none.
     if not are_tokens(key_from(key, place.depth - start.depth)):
         place.depth = -1
-    else:
+    return place
+
+
+cdef Place find_match(
+    const Tree *tree, Place start, const Handle *known, Key key, Handle *handle
+) noexcept nogil:
+    """The same, and the handle of that page."""
+    cdef Place place = find_place(tree, start, known, key)
+    if place.depth >= 0:
         name_page(tree, place, handle)
     return place
 

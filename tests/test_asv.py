@@ -79,6 +79,9 @@ def small_sizes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         (workload, "RUNS", 300),
         (workload, "NODES", 2_000),
         (threads, "WATCHED", 0.02),
+        (threads, "CACHES", 4),
+        (threads, "CACHE_RUNS", 70),
+        (threads, "INTERRUPTED_KEYS", 20_000),
         (replay, "REQUESTS", 20),
     ):
         monkeypatch.setattr(module, name, value)

@@ -1,20 +1,26 @@
 """Several Python threads and one cache."""
 
+import os
+import signal
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from itertools import count
 from statistics import median
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Any
+
+from triradix import PrefixCache
 
 from .commit import needs
 from .timing import Heavy
-from .workload import IMPLEMENTATIONS, as_array, keys_of_large, large, rows, slots
+from .workload import IMPLEMENTATIONS, as_array, filled, keys_of_large, large, rows, slots
 
 _BATCH = 64
 WATCHED = 0.1  # seconds
+CACHES, CACHE_RUNS = 64, 512
+INTERRUPTED_KEYS = 200_000
 _WRITES = {"no writes": 0, "1 write in 20": 20, "1 write in 2": 2}
 
 
@@ -122,13 +128,77 @@ class ThreadScaling:
         writes = iter([as_array(row) for row in rows(next(self.fresh), 64, 256)])
         began, done = perf_counter(), 0
         while (passed := perf_counter() - began) < WATCHED:
+            cache, batch = self._turn(first, done)
             if self.every and done % self.every == self.every - 1 and (key := next(writes, None)) is not None:
-                self.cache.insert(key, self.slots)
-                self.cache.evict(256)
+                cache.insert(key, self.slots)
+                cache.evict(256)
             else:
-                self.cache.match_prefix_many(self.batches[(first * 7 + done) % len(self.batches)], threads=1)
+                cache.match_prefix_many(batch, threads=1)
             done += 1
         return done / passed
+
+    def _turn(self, first: int, done: int) -> tuple[PrefixCache, list[Any]]:
+        """What is next for a thread that has done so much."""
+        return self.cache, self.batches[(first * 7 + done) % len(self.batches)]
+
+
+class ManyCaches(ThreadScaling):
+    """The same with 64 caches of 512 runs (data-parallel ranks): a thread goes round half of them, batch by batch."""
+
+    def setup(self, implementation: str, mix: str) -> None:
+        needs("match_prefix_many", "threads")
+        self.slots, self.every = slots(0, 256), _WRITES[mix]
+        self.caches = [filled(implementation, rows(number, CACHE_RUNS, 256)) for number in range(CACHES)]
+        self.batches = [list(map(as_array, rows(number, CACHE_RUNS, 256)[:_BATCH])) for number in range(CACHES)]
+
+    def _turn(self, first: int, done: int) -> tuple[PrefixCache, list[Any]]:
+        number = first * CACHES // 2 + done % (CACHES // 2)
+        return self.caches[number], self.batches[number]
+
+
+class Interrupt:
+    """From a Ctrl-C in the middle of a batch to the exception: ms, the longest of 12 turns.
+
+    The batch is of 200,000 keys of 256 tokens, with ``threads=`` that many; SIGINT comes when a third, half or two
+    thirds of its time have passed.
+    """
+
+    version = "1"
+    params = (IMPLEMENTATIONS, (1, 2))
+    param_names = ("implementation", "threads")
+    unit = "ms"
+    timeout = 300.0
+
+    def setup(self, implementation: str, threads: int) -> None:
+        needs("match_prefix_many", "threads")
+        keys = keys_of_large()
+        self.cache, self.keys = large(implementation), keys * (INTERRUPTED_KEYS // len(keys))
+
+    def track_longest_wait(self, implementation: str, threads: int) -> float:
+        began = perf_counter()
+        self.cache.match_prefix_many(self.keys, threads=threads)
+        whole = perf_counter() - began
+        return round(1000 * max(self._wait(whole * part / 6, threads) for part in (2, 3, 4) * 4), 1)
+
+    def _wait(self, after: float, threads: int) -> float:
+        sent = [0.0]
+
+        def interrupt() -> None:
+            sleep(after)
+            sent[0] = perf_counter()
+            os.kill(os.getpid(), signal.SIGINT)
+
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        thread = threading.Thread(target=interrupt)
+        try:
+            thread.start()
+            while True:  # a batch that was faster this time is followed by another
+                self.cache.match_prefix_many(self.keys, threads=threads)
+        except KeyboardInterrupt:
+            return perf_counter() - sent[0]
+        finally:
+            thread.join()
+            signal.signal(signal.SIGINT, before)
 
 
 def lost(whole: float, kept: float) -> float:

@@ -27,10 +27,12 @@ const DETACHED: Duration = Duration::from_millis(20);
 /// Keys for each thread, at least: waking one takes as long as some look-ups.
 const SHARE: usize = 64;
 
-/// Keys and tokens of a stretch: what is looked up under one hold of the lock, and refreshed after it. For one thread
-/// it is short, so that what it refreshes is still near; for several it is long, since they meet at its end.
+/// Keys and tokens of a stretch: what is looked up under one hold of the lock, and refreshed after it. That is a whole
+/// batch, if it is not larger, so that each of its keys is looked at once: nothing is done if one of them is bad, and a
+/// look-up notices. A larger batch is looked at first; then its stretches are short for one thread, so that what it
+/// refreshes is still near, and as long for several, since they meet at its end.
+const STRETCH_AT_ONCE: (usize, usize) = (1 << 14, 1 << 23);
 const STRETCH_ALONE: (usize, usize) = (64, 1 << 18);
-const STRETCH_SHARED: (usize, usize) = (1 << 14, 1 << 23);
 
 /// The arguments of a batch.
 pub struct Batch {
@@ -39,8 +41,8 @@ pub struct Batch {
     namespaces: Vec<Option<Arc<Namespace>>>,
     /// Threads beside this one.
     helpers: usize,
-    /// Whether all keys are known to hold tokens. If not, all are looked at and looked up before anything is done.
-    checked: bool,
+    /// Whether all keys make one stretch. If not, they have been looked at before the first is looked up.
+    at_once: bool,
 }
 
 type Keys = Pin<Box<[Tokens]>>;
@@ -60,21 +62,20 @@ impl Batch {
         let thread_count = threads(thread_count);
         let most = thread_count.as_ref().map_or(1, |&count| count.min(pool::cores()));
         let helpers = most.min(stored.len() / SHARE).saturating_sub(1);
-        let (keys, wrong) = read_keys(&stored, helpers == 0)?;
-        let mut batch = Self { keys, namespaces: Vec::new(), helpers, checked: helpers == 0 };
-        let (most_keys, most_tokens) = STRETCH_SHARED;
+        let (keys, wrong) = read_keys(&stored)?;
+        let names = extra_keys.map_or(Ok(Vec::new()), |extra_keys| read_namespaces(extra_keys, keys.len()));
+        let mut batch = Self { keys, namespaces: Vec::new(), helpers, at_once: false };
+        let (most_keys, most_tokens) = STRETCH_AT_ONCE;
         let tokens = || batch.keys.iter().map(|tokens| tokens.key().len()).sum::<usize>();
-        let goes_on = wrong.is_none() && thread_count.is_ok() && extra_keys.is_none();
-        let at_once = goes_on && batch.len() <= most_keys && tokens() <= most_tokens;
-        if !batch.checked && !at_once {
+        batch.at_once = batch.len() <= most_keys && tokens() <= most_tokens;
+        // What is wrong with a key comes before what is wrong with anything else.
+        if !batch.at_once || wrong.is_some() || names.is_err() || thread_count.is_err() {
             batch.check(py, cache)?;
         }
         if let Some(error) = wrong {
             return Err(error);
         }
-        if let Some(extra_keys) = extra_keys {
-            batch.namespaces = read_namespaces(extra_keys, batch.len())?;
-        }
+        batch.namespaces = names?;
         thread_count.map(|_| batch)
     }
 
@@ -98,8 +99,8 @@ impl Batch {
     }
 
     /// Looks at all keys whole, since nothing of a batch is done if one of them is bad.
-    fn check(&mut self, py: Python<'_>, cache: &Exclusive) -> PyResult<()> {
-        for (number, part) in self.keys.chunks(STRETCH_SHARED.0).enumerate() {
+    fn check(&self, py: Python<'_>, cache: &Exclusive) -> PyResult<()> {
+        for (number, part) in self.keys.chunks(STRETCH_AT_ONCE.0).enumerate() {
             let wrong = Mutex::new(usize::MAX);
             let groups = Mutex::new(part.chunks(GROUP).enumerate());
             let work = || {
@@ -113,11 +114,10 @@ impl Batch {
             cache.detach(py, |_| pool::share(self.helpers, &work));
             let wrong = wrong.into_inner().unwrap_or_else(PoisonError::into_inner);
             if let Some(error) = part.get(wrong).and_then(Tokens::outside) {
-                return Err(at_element(py, error, "keys", number * STRETCH_SHARED.0 + wrong));
+                return Err(at_element(py, error, "keys", number * STRETCH_AT_ONCE.0 + wrong));
             }
             py.check_signals()?;
         }
-        self.checked = true;
         Ok(())
     }
 
@@ -184,14 +184,10 @@ impl Batch {
                     known: known[at].as_ref(),
                 };
                 tree.prefetch((0..results.len()).map(request));
+                // Most likely the next for this thread.
+                self.keys[first..].iter().skip(GROUP).take(GROUP).for_each(|tokens| tokens.key().prefetch());
                 for (at, (result, touch)) in results.iter_mut().zip(touches).enumerate() {
-                    let request = request(at);
-                    let outside = if self.checked { None } else { request.key.first_outside() };
-                    let found = match outside {
-                        Some(position) => Err(Failure::Outside { position }),
-                        None => look_up(tree, request, &keys[at]),
-                    };
-                    match found {
+                    match look_up(tree, request(at), &keys[at]) {
                         Ok(found) => (*result, *touch) = found,
                         Err(failure) => {
                             let mut stopped = stopped.lock().unwrap_or_else(PoisonError::into_inner);
@@ -213,7 +209,7 @@ impl Batch {
     }
 
     fn stretch_limits(&self) -> (usize, usize) {
-        if self.helpers == 0 { STRETCH_ALONE } else { STRETCH_SHARED }
+        if self.helpers == 0 && !self.at_once { STRETCH_ALONE } else { STRETCH_AT_ONCE }
     }
 
     /// The stretch that begins there.
@@ -247,41 +243,18 @@ fn filled<T: Clone>(count: usize, value: T) -> PyResult<Vec<T>> {
     Ok(made)
 }
 
-/// Keys whose numbers are asked for before the first is looked at.
-const AHEAD: usize = 16;
-
-/// All keys up to the first that has not the form of one, and what is wrong with that; if `check`, also those whose
-/// numbers are looked at have to be tokens.
-fn read_keys(stored: &Bound<'_, PyTuple>, check: bool) -> PyResult<(Keys, Option<PyErr>)> {
-    let py = stored.py();
+/// All keys up to the first that has not the form of one, and what is wrong with that.
+fn read_keys(stored: &Bound<'_, PyTuple>) -> PyResult<(Keys, Option<PyErr>)> {
     let mut read = Vec::new();
     read.try_reserve_exact(stored.len()).map_err(|error| no_memory(error.into()))?;
     read.resize_with(stored.len(), Tokens::empty);
     let mut read = Box::into_pin(read.into_boxed_slice());
-    // Some at a time: the numbers of all of them are on their way while the first are checked.
-    for first in (0..stored.len()).step_by(AHEAD) {
-        if first % (1 << 12) == 0 {
-            py.check_signals()?;
+    for index in 0..stored.len() {
+        if index % (1 << 12) == 0 {
+            stored.py().check_signals()?;
         }
-        let some = first..stored.len().min(first + AHEAD);
-        let mut form = Ok(());
-        let mut taken = first;
-        while form.is_ok() && taken < some.end {
-            let tokens = Tokens::one_of(read.as_mut(), taken);
-            form = tokens.read(&stored.get_item(taken)?);
-            taken += usize::from(form.is_ok());
-            if check {
-                read[some.start..taken].last().inspect(|tokens| tokens.key().prefetch());
-            }
-        }
-        // Of several bad keys the first is named.
-        for (index, tokens) in read.iter().enumerate().take(taken).skip(first).filter(|_| check) {
-            if let Some(error) = tokens.outside() {
-                return Err(at_element(py, error, "keys", index));
-            }
-        }
-        if let Err(error) = form {
-            return Ok((read, Some(at_element(py, error, "keys", taken))));
+        if let Err(error) = Tokens::one_of(read.as_mut(), index).read(&stored.get_item(index)?) {
+            return Ok((read, Some(at_element(stored.py(), error, "keys", index))));
         }
     }
     Ok((read, None))
