@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -28,7 +27,7 @@ from triradix.serving.experiment_table import print_tables
 from triradix.serving.measured import figures
 from triradix.serving.model import tiny_model
 from triradix.serving.plan import CONCURRENCIES, Run, Settings, left, runs_of
-from triradix.serving.session import EngineFailed, engine
+from triradix.serving.session import EngineFailed, end_like_interrupted, engine
 from triradix.serving.summary import summed_up
 from triradix.serving.trace import scaled_rows
 
@@ -243,7 +242,5 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 if __name__ == "__main__":
-    # Whoever ends this ends the engine too, however he does it.
-    for end in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(end, signal.default_int_handler)
+    end_like_interrupted()
     sys.exit(main())

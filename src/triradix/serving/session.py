@@ -143,6 +143,12 @@ def as_flags(options: dict[str, Any]) -> list[str]:
     return flags
 
 
+def end_like_interrupted() -> None:
+    """For a command: whoever ends it ends its engine too, however he does it."""
+    for end in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(end, signal.default_int_handler)
+
+
 @contextmanager
 def _process(command: Sequence[str], environment: dict[str, str], **streams: Any) -> Iterator[subprocess.Popen[Any]]:
     """Started in a group of its own, all of which is ended at last: the engine is several processes."""

@@ -19,6 +19,7 @@ from typing import Any
 import triradix
 from triradix.provenance import commit, machine
 from triradix.serving.environment import DEFAULT, EnvironmentMissing, find, make, variables
+from triradix.serving.session import end_like_interrupted
 from triradix.serving.simulation_page import render
 from triradix.serving.validation import validate, written
 
@@ -107,4 +108,5 @@ def summed_up(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 if __name__ == "__main__":
+    end_like_interrupted()
     sys.exit(main())

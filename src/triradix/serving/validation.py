@@ -22,7 +22,7 @@ from triradix.serving.environment import DEFAULT, find, make, variables
 from triradix.serving.measured import figures
 from triradix.serving.model import VOCABULARY, tiny_model
 from triradix.serving.plan import TRACE, Run, Settings, engine_flags
-from triradix.serving.session import EngineFailed, Session, engine
+from triradix.serving.session import EngineFailed, Session, end_like_interrupted, engine
 
 FIGURES = ("cache µs per request", "requests/s", "TTFT p50 ms", "TTFT p99 ms")
 HAD_CORE = "had a core"
@@ -30,7 +30,7 @@ HAD_CORE = "had a core"
 CACHES = ("sglang-rust", "sglang-python", "triradix-rust", "triradix-reference")
 CALIBRATED, PREDICTED = (1, 4), (8, 32)
 """Requests at a time."""
-_REPEATS = 2
+_REPEATS = 1
 
 
 @dataclass(frozen=True)
@@ -196,4 +196,5 @@ def _predict(
 
 
 if __name__ == "__main__":
+    end_like_interrupted()
     sys.exit(main(sys.argv[1:]))
