@@ -92,7 +92,7 @@ def _section(workload: str, report: Report) -> str:
         f'<div class="wide"><table class="calls"><thead><tr><td></td>{names}</tr></thead>'
         f"<tbody>{calls}</tbody></table></div>"
         "<h3>Each point: medians, and the least and most of the repeats</h3>"
-        '<div class="wide"><table><thead><tr><th scope="col">at a time</th><th scope="col">cache</th>'
+        '<div class="wide"><table class="points"><thead><tr><th scope="col">at a time</th><th scope="col">cache</th>'
         '<th scope="col">requests/s</th><th scope="col">TTFT p50</th><th scope="col">TTFT p99</th>'
         '<th scope="col">in the cache</th><th scope="col">of the scheduler</th><th scope="col">hits</th></tr></thead>'
         f"<tbody>{rows}</tbody></table></div>"
@@ -128,8 +128,14 @@ def _call_row(call: str, found: list[dict[str, Any] | None]) -> str:
 
 
 def _point_row(point: dict[str, Any], cells: list[str]) -> str:
-    values = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+    values = "".join(_two_lines(cell) for cell in cells)
     return f'<tr><th scope="row">{point["concurrency"]}</th><td>{_key(point["cache"])}</td>{values}</tr>'
+
+
+def _two_lines(cell: str) -> str:
+    """A median, and the range in brackets below it."""
+    figure, _, spread = cell.partition(" (")
+    return f"<td>{escape(figure)}" + (f"<small>{escape(spread.rstrip(')'))}</small>" if spread else "") + "</td>"
 
 
 def _facts(report: Report) -> list[tuple[str, str]]:
