@@ -191,3 +191,15 @@ def test_resident_memory_is_this_process() -> None:
     block = np.ones(8_000_000)
     assert resident_bytes()[1] >= peak
     assert resident_bytes()[0] > now + 0.5 * block.nbytes
+
+
+def test_a_point_by_itself_is_drawn_and_labels_do_not_overlap() -> None:
+    marks = (1.0, 64.0, 512.0, 1024.0)
+    x = Axis(1, 1024, True, lambda value: f"{value:,.0f}", marks)
+    y = Axis(0, 10, False, str)
+    series = Series("one", "s0", marks, (None, 3.0, None, 5.0))
+    chart = line_chart("title", [series], x, y, ("{x}", "{y}"))
+    (path,) = re.findall(r' d="(.*?)"', chart)
+    assert re.fullmatch(r"(M[\d. ]+m-3 0h6){2}", path)
+    labels = re.findall(r'y="229" text-anchor="\w+">(.*?)<', chart)
+    assert labels == ["1", "64", "1,024"]

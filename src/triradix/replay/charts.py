@@ -118,14 +118,24 @@ def _py(axis: Axis, value: float) -> float:
 
 def _path(series: Series, x: Axis, y: Axis, left: float) -> str:
     commands: list[str] = []
-    pen = "M"
-    for a, b in zip(series.x, series.y, strict=True):
+    drawn = 0  # points since the last break
+    for a, b in [*zip(series.x, series.y, strict=True), (0.0, None)]:
         if b is None:
-            pen = "M"
+            if drawn == 1:
+                commands.append("m-3 0h6")  # a point by itself
+            drawn = 0
             continue
-        commands.append(f"{pen}{_px(x, a, left):.1f} {_py(y, b):.1f}")
-        pen = "L"
+        commands.append(f"{'L' if drawn else 'M'}{_px(x, a, left):.1f} {_py(y, b):.1f}")
+        drawn += 1
     return "".join(commands)
+
+
+def _has_room(number: int, ticks: Sequence[float], x: Axis, left: float) -> bool:
+    """Whether a label of the x axis stands clear of the last one, which is always there, and turned inwards."""
+    last = ticks[-1]
+    begins = _px(x, last, left) - _CHARACTER * len(x.text(last))
+    tick = ticks[number]
+    return number in (0, len(ticks) - 1) or _px(x, tick, left) + _CHARACTER * len(x.text(tick)) / 2 < begins
 
 
 def _grid(x: Axis, y: Axis, left: float) -> str:
@@ -141,5 +151,6 @@ def _grid(x: Axis, y: Axis, left: float) -> str:
         # Labels at the edges turn inwards, or they would be cut off.
         anchor = "start" if number == 0 else "end" if x.at(tick) > 0.93 else "middle"
         parts.append(f'<line class="grid" x1="{at}" x2="{at}" y1="{_TOP}" y2="{bottom}"/>')
-        parts.append(f'<text class="tick" x="{at}" y="{bottom + 17}" text-anchor="{anchor}">{x.text(tick)}</text>')
+        if _has_room(number, ticks, x, left):
+            parts.append(f'<text class="tick" x="{at}" y="{bottom + 17}" text-anchor="{anchor}">{x.text(tick)}</text>')
     return "".join(parts)

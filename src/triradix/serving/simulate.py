@@ -77,7 +77,7 @@ def run(python: Path, quick: bool, repeats: int) -> Report:
         "commit": commit(),
         "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "machine": machine(),
-        "command": f"make simulate{' ARGS=--quick' if quick else ''}",
+        "command": f'make simulate ARGS="{"--quick " if quick else ""}--repeats {repeats}"',
         "repeats": repeats,
         "points": summed_up(lines),
     }
