@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import random
 import re
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from subprocess import PIPE
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,7 +29,7 @@ from triradix.serving.measured import figures
 from triradix.serving.model import VOCABULARY
 from triradix.serving.plan import SHARED, TRACE, Run, Settings, bench_flags, left, sessions
 from triradix.serving.probe import Probe
-from triradix.serving.session import as_flags
+from triradix.serving.session import EngineFailed, Session, _process, as_flags
 from triradix.serving.summary import summed_up
 from triradix.serving.trace import drawn, scaled_rows
 
@@ -59,7 +62,8 @@ def test_flags() -> None:
     assert "--tokenize-prompt" in flags and "--flush-cache" in flags
     trace = bench_flags(SMALL, Run(0, "none", TRACE, 8), "rows")
     assert trace[trace.index("--dataset-path") + 1] == "rows" and "--tokenize-prompt" not in trace
-    assert as_flags({"page_size": 4, "disable_radix_cache": True}) == ["--page-size", "4", "--disable-radix-cache"]
+    options = {"page_size": 4, "disable_radix_cache": True, "enable_metrics": False}
+    assert as_flags(options) == ["--page-size", "4", "--disable-radix-cache"]
 
 
 def request(ids: list[int], length: int, answer: int = 640) -> Request:
@@ -309,3 +313,45 @@ def test_what_cannot_be_used_is_said_before_an_engine_is_started(
     with pytest.raises(SystemExit):
         main(["--caches", "none,other"])
     assert "unknown cache 'other'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("does", "says"),
+    [
+        ("print('failed: no such model', flush=True)", "no such model; the engine: first / last words"),
+        ("sys.exit('killed')", "bench_serving failed .* killed; the engine: first"),
+        ("time.sleep(60)", "bench_serving failed"),
+        (
+            "open(line[line.index('--output-file') + 1], 'w').write('{\"completed\": 3}'); print('done')",
+            "3 of 16 requests",
+        ),
+    ],
+)
+def test_a_run_that_fails_says_why(does: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And does not wait for ever."""
+    monkeypatch.setattr("triradix.serving.session._RUN_SECONDS", 2 if "sleep" in does else 600)
+    (tmp_path / "engine.log").write_text("first\nlast words\n")
+    probe = tmp_path / "steps.jsonl"
+    probe.touch()
+    program = f"import json, sys, time; line = json.loads(input()); {does}"
+    with (
+        (tmp_path / "client.log").open("w") as log,
+        _process(
+            [sys.executable, "-c", program], dict(os.environ), stdin=PIPE, stdout=PIPE, stderr=log, text=True
+        ) as client,
+    ):
+        session = Session(client, client, 1, probe, tmp_path)
+        with pytest.raises(EngineFailed, match=says):
+            session.run(SMALL, Run(0, "none", SHARED, 1), "rows")
+    assert client.poll() is not None
+
+
+def test_steps_count_from_the_last_flush_on(tmp_path: Path) -> None:
+    probe = tmp_path / "steps.jsonl"
+    lines = [{"cache": "x"}, {"busy": 1}, {"reset": True}, {"busy": 2}, {"reset": True}, {"busy": 3}, {"busy": 4}]
+    probe.write_text("".join(json.dumps(each) + "\n" for each in lines))
+    session = Session(None, None, 1, probe, tmp_path)  # type: ignore[arg-type]
+    assert session._steps() == [{"busy": 3}, {"busy": 4}]
+    with probe.open("a") as file:
+        file.write('{"busy": 5}\n')
+    assert session._steps() == [{"busy": 5}]

@@ -54,7 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("make serving: stopped; --continue goes on", file=sys.stderr)
         return 130
     except OSError as error:
-        print(f"make serving: {error.filename} cannot be written: {error.strerror}", file=sys.stderr)
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"make serving: {where}{error.strerror or error}", file=sys.stderr)
         return 1
     report = folder.report()
     if not report["points"]:

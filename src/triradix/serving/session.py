@@ -7,10 +7,11 @@ import os
 import signal
 import socket
 import subprocess
+import threading
 import time
 import urllib.request
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -22,7 +23,8 @@ from triradix.serving.probe import PROBE
 
 Line = dict[str, Any]
 
-_START_SECONDS = 180
+_START_SECONDS, _RUN_SECONDS = 180, 900
+"""Then an engine, and a run, are given up."""
 _QUIET_SECONDS = 0.4
 """For so long the probe has to write nothing: then the engine is idle."""
 
@@ -80,7 +82,7 @@ class Session:
             if self._server.poll() is not None or time.monotonic() > deadline:
                 raise EngineFailed(f"the engine did not start: {self._last('engine.log')}")
             time.sleep(0.5)
-        if self._hear() != "ready":
+        if self._hear(_START_SECONDS) != "ready":
             raise EngineFailed(f"bench_serving did not start: {self._last('client.log')}")
 
     def run(self, settings: Settings, run: Run, rows: str) -> tuple[Line, list[Line]]:
@@ -91,15 +93,17 @@ class Session:
         ours = ["--port", str(self._port), "--output-file", str(found.absolute())]
         flags = [*bench_flags(settings, run, rows), *ours]
         assert self._client.stdin is not None
-        self._client.stdin.write(json.dumps(flags) + "\n")
-        self._client.stdin.flush()
-        answer = self._hear()
+        with suppress(OSError):  # a client that has ended will not answer
+            self._client.stdin.write(json.dumps(flags) + "\n")
+            self._client.stdin.flush()
+        answer = self._hear(_RUN_SECONDS)
         if answer != "done":
             why = answer.removeprefix("failed: ") or self._last("client.log")
             raise EngineFailed(f"bench_serving failed ({run}): {why}; the engine: {self._last('engine.log')}")
         bench: dict[str, Any] = json.loads(found.read_text(encoding="utf-8"))
         if bench["completed"] != settings.requests:
-            raise EngineFailed(f"{bench['completed']} of {settings.requests} requests were answered ({run})")
+            answered = f"{bench['completed']} of {settings.requests} requests were answered ({run})"
+            raise EngineFailed(f"{answered}; the engine: {self._last('engine.log')}")
         return bench, self._steps()
 
     def _steps(self) -> list[dict[str, Any]]:
@@ -124,9 +128,15 @@ class Session:
         except OSError:
             return False
 
-    def _hear(self) -> str:
+    def _hear(self, seconds: float) -> str:
+        """The client's next line; empty if it has ended, or does not say anything for so long."""
         assert self._client.stdout is not None
-        return self._client.stdout.readline().strip()
+        alarm = threading.Timer(seconds, self._client.kill)
+        alarm.start()
+        try:
+            return self._client.stdout.readline().strip()
+        finally:
+            alarm.cancel()
 
     def _last(self, log: str) -> str:
         lines = (self._folder / log).read_text(encoding="utf-8", errors="replace").strip().splitlines()
@@ -137,6 +147,8 @@ def as_flags(options: dict[str, Any]) -> list[str]:
     """Arguments of ``sglang.Engine`` as flags of ``sglang.launch_server``."""
     flags = []
     for name, value in options.items():
+        if value is False:
+            continue
         flags.append(f"--{name.replace('_', '-')}")
         if value is not True:
             flags.append(str(value))
@@ -167,7 +179,8 @@ def _process(command: Sequence[str], environment: dict[str, str], **streams: Any
         process.wait()
         for stream in (process.stdin, process.stdout):
             if stream is not None:
-                stream.close()
+                with suppress(OSError):
+                    stream.close()
 
 
 def _announce_probe(folder: Path) -> None:
