@@ -28,7 +28,7 @@ RUST_SOURCES := $(wildcard rust_impl/Cargo.toml rust_impl/Cargo.lock rust_impl/p
 .PHONY: help setup build replay compare peers sglang serving simulate test test-sglang test-thorough test-peers cargo-test valgrind \
 	miri mutants lint lint-python lint-cython lint-rust types format hooks bench bench-full bench-history bench-compare bench-keep \
 	bench-publish profile profile-pictures profiling candidates sizes site site-pictures browser-test ablations clean FORCE
-.PHONY: models model-mutants docs wheels test-wheels image lint-ship cibuildwheel version release release-dry-run
+.PHONY: models model-mutants sanitizers docs wheels test-wheels image lint-ship cibuildwheel version release release-dry-run
 
 help: ## Say what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | while IFS='	' read -r name what; do \
@@ -129,6 +129,9 @@ models: $(STAMPS)/venv ## Try the Rust tree's locks, notes, helpers and forks in
 
 model-mutants: $(STAMPS)/venv ## Plant faults in the Rust tree's locks: the models must catch each (10 minutes)
 	PREEMPTIONS=$(or $(PREEMPTIONS),2) $(BIN)/python tests/model_mutants.py $(ARGS)
+
+sanitizers: $(STAMPS)/venv ## The crate's own tests and real threads under the address sanitizer of a nightly Rust (KINDS=thread: the other)
+	.ci/sanitizers $(or $(KINDS),address)
 
 # Only what this run has measured stands in the table.
 ABLATIONS := $(CURDIR)/rust_impl/target/ablations
