@@ -11,6 +11,7 @@ from .hash_functions cimport DIGEST, page_digest
 from .heap cimport before
 from .key cimport Key, key_count, key_of
 from .locks cimport deepest_lock
+from .log cimport BROKEN, hand_over, note
 from .marks cimport MOST_MARKS
 from .queue cimport IN_HEAP, UNQUEUED, first_candidate, is_candidate, rank_of
 from .slab cimport slab_live
@@ -70,6 +71,9 @@ cdef object check_forest(Forest forest):
     if message is not None:
         raise message
     if broken != NULL:
+        note(tree, BROKEN, 0, 0)
+        if tree.noted != NULL:
+            hand_over(forest)
         raise IntegrityError(broken.decode())
 
 

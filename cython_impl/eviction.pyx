@@ -1,11 +1,11 @@
 """Eviction: freeing the pages of the smallest rank, a whole segment at a time where that many are wanted."""
 
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport INT64_MAX, int64_t, uint32_t
 
 from .births cimport birth_shortened
 from .events cimport REMOVED, event_free, event_new, event_queue
 from .hash_functions cimport event_hash
-from .log cimport EVICT, note
+from .log cimport EVICT, SHORT, note
 from .marks cimport fold, marks_prune
 from .merge cimport merge_pending, merge_upwards
 from .node cimport run_remove, run_shorten
@@ -139,6 +139,7 @@ cdef EvictResult evict_from(Forest forest, bint one_space, object name, int64_t 
     cdef Event *event = NULL
     cdef int64_t count
     cdef uint32_t space = 0
+    cdef bint is_short = False
     forest.enter()
     while True:
         count = evictable(forest, one_space, name, wanted, &space)
@@ -152,10 +153,15 @@ cdef EvictResult evict_from(Forest forest, bint one_space, object name, int64_t 
             break
         event_free(event)
         event = NULL
+    # Who asks for so many that they cannot be counted wants all that can go.
+    if count < wanted and wanted != INT64_MAX:
+        is_short = tree.total > count if not one_space else space != 0 and space_at(tree, space).total > count
     if count:
         evict_pages(tree, space, count, array_data(result.slots), event.hashes if event != NULL else NULL)
         forest.drop_empty_spaces()
         if event != NULL:
             event_queue(tree, event)
+    if is_short:
+        note(tree, SHORT, count, wanted)
     result.freed = count
     return result

@@ -13,6 +13,8 @@ cdef enum:    # in the order of triradix.log.KINDS
     COPY = 16
     MADE = 32
     GONE = 64
+    SHORT = 128
+    BROKEN = 256    # nothing in this tree tells of an internal error, which would be 512
 
 cdef uint32_t listening    # the bits of what is to be noted
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from triradix import results as protocol_results
 from triradix.arguments import Namespace, as_count, as_int64, as_namespace, as_threads
 from triradix.config import check_config
-from triradix.errors import StaleNodeError
+from triradix.errors import IntegrityError, StaleNodeError
 from triradix.events import AllBlocksCleared, KVCacheEvent
 from triradix.keys import Key, PrefixKey, Slots, as_slots, as_tokens, stored_items
 from triradix.protocol import ExtraKey
@@ -21,7 +21,7 @@ from triradix.reference import births, check, eviction, hashing, locks, printing
 from triradix.reference.events import removed
 from triradix.reference.exclusive import run_alone
 from triradix.reference.insert import insert
-from triradix.reference.log import RESET, hand_over, note
+from triradix.reference.log import RESET, hand_over, note, tell_broken
 from triradix.reference.node import Run
 from triradix.reference.results import BatchMatchResult, EvictResult, InsertResult, MatchResult, Node
 from triradix.reference.span import Units
@@ -205,7 +205,11 @@ class RadixCache:
 
     def check(self) -> None:
         """Walk every invariant; IntegrityError names the one that broke. O(cached)."""
-        run_alone(self._undo, lambda: check.check(self._tree))
+        try:
+            run_alone(self._undo, lambda: check.check(self._tree))
+        except IntegrityError:
+            tell_broken()
+            raise
 
     def pretty_print(self, file: TextIO | None = None) -> None:
         """Write the tree for people to ``file`` (stdout)."""
@@ -217,6 +221,10 @@ class RadixCache:
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("RadixCache objects can be neither copied nor pickled")
+
+    def _miscount(self) -> None:
+        """For tests of what a failed check does: every check until the next reset fails."""
+        self._tree.counts.total += 1
 
     # What runs alone
 

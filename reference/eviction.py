@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from triradix.keys import Slots
-from triradix.reference.log import EVICT, note
+from triradix.reference.log import EVICT, SHORT, note
 from triradix.reference.marks import Mark
 from triradix.reference.merge import merge_upwards
 from triradix.reference.walk import prune_above
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from triradix.reference.node import Run
     from triradix.reference.spaces import Space
     from triradix.reference.tree import Tree
+
+
+ALL = 2**63 - 1
+"""Who asks for so many wants all that can go."""
 
 
 def evict(tree: Tree, wanted: int | None, space: Space | None) -> tuple[list[Slots], list[bytes]]:
@@ -47,6 +51,8 @@ def evict(tree: Tree, wanted: int | None, space: Space | None) -> tuple[list[Slo
     tree.counts.evicted_tokens += freed
     if freed:
         note(tree.undo, EVICT, freed, tree.counts.total)
+    if wanted is not None and freed < wanted < ALL and (tree.counts.total if space is None else space.root.children):
+        note(tree.undo, SHORT, freed, wanted)
     return slots, digests
 
 

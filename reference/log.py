@@ -5,12 +5,14 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from triradix.log import COPY, EVICT, GONE, MADE, MERGE, RESET, SPLIT, Note, listen, tell
+from triradix.log import BROKEN, COPY, EVICT, GONE, MADE, MERGE, RESET, SHORT, SPLIT, Note, listen, tell
 
 if TYPE_CHECKING:
     from triradix.reference.undo import Undo
 
-__all__ = ["COPY", "EVICT", "GONE", "MADE", "MERGE", "RESET", "SPLIT", "hand_over", "note"]
+__all__ = [
+    "BROKEN", "COPY", "EVICT", "GONE", "MADE", "MERGE", "RESET", "SHORT", "SPLIT", "hand_over", "note", "tell_broken",
+]  # fmt: skip
 
 wanted = 0
 """The bits of what is to be noted."""
@@ -31,6 +33,13 @@ def note(undo: Undo, bit: int, first: int, second: int = 0) -> None:
     if wanted & bit:
         undo.keep_length(_notes)
         _notes.append((bit, first, second))
+
+
+def tell_broken() -> None:
+    """A check has failed."""
+    if wanted & BROKEN:
+        hand_over()
+        tell("reference", [(BROKEN, 0, 0)])
 
 
 def hand_over() -> None:

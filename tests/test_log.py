@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import triradix
-from triradix import log
+from triradix import IntegrityError, log
 
 LINE = re.compile(r"^\d\d:\d\d:\d\d (\w+) +(triradix\.\w+\.\w+): (.*)$")
 
@@ -25,7 +25,7 @@ def as_before() -> Iterator[None]:
 
 
 def busy(cache: Any) -> None:
-    """Branches, reads in the middle, evictions that leave sparse memory and only children, a reset."""
+    """Branches, reads in the middle, evictions that leave sparse memory and only children, a lock, a reset."""
     for i in range(60):
         cache.insert([i, *range(1000)], list(range(1001)))
     for i in range(0, 60, 2):
@@ -34,9 +34,30 @@ def busy(cache: Any) -> None:
         cache.evict(100)
     cache.reset()
     cache.insert([1, 2, 3, 4, 5], [0, 1, 2, 3, 4])
-    cache.insert([1, 2, 9], [0, 1, 2])
-    cache.evict(3)
+    node = cache.insert([1, 2, 9], [0, 1, 2]).node
+    cache.inc_lock_ref(node)
+    cache.evict(100)
     cache.reset()
+
+
+def faulty(cache: Any) -> None:
+    """A check that fails, and where there is such a thing an internal error."""
+    cache._miscount()
+    with pytest.raises(IntegrityError):
+        cache.check()
+    cache.reset()
+    if hasattr(cache, "_fail"):
+        with pytest.raises(IntegrityError):
+            cache._fail(changing=True)
+        with pytest.raises(IntegrityError, match="an earlier call"):
+            cache.evict(1)  # tells nothing new
+        cache.reset()
+    cache.check()
+
+
+def of(tree: str) -> list[log.Kind]:
+    """What that tree tells of: internal errors are Rust's alone (`test_internal_errors.py` says why)."""
+    return [kind for bit, kind in enumerate(log.KINDS) if tree == "rust" or 1 << bit != log.FAILED]
 
 
 def told(captured: str) -> list[tuple[str, str, str]]:
@@ -46,7 +67,9 @@ def told(captured: str) -> list[tuple[str, str, str]]:
 
 
 def test_silent_unless_asked(own_implementation: str, capsys: pytest.CaptureFixture[str]) -> None:
-    busy(triradix.create(own_implementation))
+    cache = triradix.create(own_implementation)
+    busy(cache)
+    faulty(cache)
     assert capsys.readouterr() == ("", "")
 
 
@@ -54,9 +77,10 @@ def test_every_kind_of_thing_is_told(own_implementation: str, capsys: pytest.Cap
     log.configure("trace")
     cache = triradix.create(own_implementation)
     busy(cache)
+    faulty(cache)
     lines = told(capsys.readouterr().err)
     assert {name.split(".")[1] for _, name, _ in lines} == {own_implementation}
-    for kind in log.KINDS:
+    for kind in of(own_implementation):
         pattern = re.escape(kind.text).replace(r"\{0\}", r"\d+").replace(r"\{1\}", r"\d+")
         level, name = log.LEVELS[kind.level].upper(), f"triradix.{own_implementation}.{kind.part}"
         assert any(line[:2] == (level, name) and re.fullmatch(pattern, line[2]) for line in lines), kind
@@ -114,10 +138,11 @@ def test_as_many_runs_as_it_counts(own_implementation: str, capsys: pytest.Captu
     [
         ("{tree}.eviction=debug", {"eviction"}),
         ("{tree}=debug,{tree}.merge=off", {"tree", "split", "eviction", "span"}),
-        ("trace,{tree}=info", {"tree"}),
-        (" {tree} = INFO , off", {"tree"}),
+        ("trace,{tree}=info", {"tree", "eviction"}),
+        (" {tree} = INFO , off", {"tree", "eviction"}),
         ("error", set()),
-        ("warn", set()),
+        ("warn", {"eviction"}),
+        ("warn,{tree}.eviction=error", set()),
         ("{other}=trace", set()),
     ],
 )
@@ -130,18 +155,62 @@ def test_levels_of_parts(
     assert {name.split(".")[2] for _, name, _ in told(capsys.readouterr().err)} == parts
 
 
+def test_an_eviction_that_locks_keep_short(own_implementation: str, capsys: pytest.CaptureFixture[str]) -> None:
+    log.configure("warn")
+    cache = triradix.create(own_implementation, page_size=2)
+
+    def evicted(*arguments: Any) -> list[str]:
+        (cache.evict if len(arguments) == 1 else cache.evict_namespace)(*arguments)
+        return [f"{level} {text}" for level, _, text in told(capsys.readouterr().err)]
+
+    locked = cache.insert([1, 2, 3, 4], [0, 1, 2, 3], extra_key="mine").node
+    cache.inc_lock_ref(locked)
+    cache.insert([1, 2, 3, 4, 5, 6], [0, 1, 2, 3, 4, 5], extra_key="mine")
+    assert evicted(1) == []  # a whole page: more than enough
+    assert evicted(1) == ["WARN evicted 0 of the 1 units that were asked for: locks hold the rest"]
+    cache.insert([1, 2, 3, 4, 5, 6], [0, 1, 2, 3, 4, 5], extra_key="mine")
+    assert evicted("mine", 9) == ["WARN evicted 2 of the 9 units that were asked for: locks hold the rest"]
+    cache.insert([8, 9], [6, 7])
+    assert evicted(None, 9) == []  # nothing there is locked: the namespace had no more
+    assert evicted("nobody's", 9) == []
+    assert evicted("mine", None) == []
+    assert evicted(2**63 - 1) == evicted(2**70) == []
+    assert evicted(0) == []
+    cache.dec_lock_ref(locked)
+    assert evicted(100) == []
+    cache.check()
+
+
+def test_what_is_the_fault_of_a_tree(own_implementation: str, capsys: pytest.CaptureFixture[str]) -> None:
+    log.configure("error")
+    cache = triradix.create(own_implementation)
+    faulty(cache)
+    errors = [kind for kind in of(own_implementation) if kind.level == log.ERROR]
+    tree = f"triradix.{own_implementation}"
+    assert told(capsys.readouterr().err) == [("ERROR", f"{tree}.{kind.part}", kind.text) for kind in errors]
+    # What is the caller's to handle is not.
+    with pytest.raises(TypeError):
+        cache.insert("text", [1])
+    node = cache.insert([1], [1]).node
+    cache.reset()
+    with pytest.raises(triradix.StaleNodeError):
+        cache.inc_lock_ref(node)
+    assert capsys.readouterr().err == ""
+
+
 def test_through_logging(
     own_implementation: str, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     log.configure("trace", "logging")
     caplog.set_level(1)
-    busy(triradix.create(own_implementation))
+    cache = triradix.create(own_implementation)
+    busy(cache)
+    faulty(cache)
     assert capsys.readouterr().err == ""
     assert {record.name for record in caplog.records} == {f"triradix.{own_implementation}.{part}" for part in log.PARTS}
-    levels = {record.name.split(".")[2]: record.levelno for record in caplog.records}
-    assert levels == {"tree": logging.INFO, "node": 5} | dict.fromkeys(
-        ("split", "merge", "eviction", "span"), logging.DEBUG
-    )
+    told_at = {(record.name.split(".")[2], record.levelno) for record in caplog.records}
+    levels = {log.ERROR: 40, log.WARN: 30, log.INFO: 20, log.DEBUG: 10, log.TRACE: 5}
+    assert told_at == {(kind.part, levels[kind.level]) for kind in of(own_implementation)}
 
 
 def test_a_handler_may_use_the_cache_and_may_raise(own_implementation: str) -> None:

@@ -3,8 +3,8 @@
 Silent unless asked. ``TRIRADIX_LOG`` is a level (off, error, warn, info, debug, trace), or levels of parts with commas
 between: ``info,rust=debug,cython.eviction=trace``; the longer name counts. The lines go to stderr; with
 ``TRIRADIX_LOG_TO=logging`` they go to the loggers ``triradix.TREE.PART`` of Python's logging, whose levels then apply
-too. `configure` does the same at run time. `KINDS` is all that is told. (What goes wrong is an exception: at the levels
-error and warn nothing is told so far.)
+too. `configure` does the same at run time. `KINDS` is all that is told. (What goes wrong is an exception, for the
+caller; at the level error only what is the fault of a tree is told as well.)
 
 A tree notes what it did while it does it, and hands the notes over after an insert, an eviction or a reset: no handler
 runs in the middle of an operation. A match, which seldom has something to tell, leaves it to the next of those.
@@ -42,10 +42,13 @@ KINDS = (
     Kind(DEBUG, "span", "copied {0} units out of memory for {1}"),
     Kind(TRACE, "node", "made a run of {0} units below depth {1}"),
     Kind(TRACE, "node", "gave back a run below depth {0}"),
+    Kind(WARN, "eviction", "evicted {0} of the {1} units that were asked for: locks hold the rest"),
+    Kind(ERROR, "check", "check() found a broken invariant, which its exception names"),
+    Kind(ERROR, "tree", "an internal error, of which the exception says what it left"),
 )
 """In the order of the bits by which a tree knows them."""
 
-RESET, SPLIT, MERGE, EVICT, COPY, MADE, GONE = (1 << kind for kind in range(len(KINDS)))
+RESET, SPLIT, MERGE, EVICT, COPY, MADE, GONE, SHORT, BROKEN, FAILED = (1 << kind for kind in range(len(KINDS)))
 
 PARTS = tuple(dict.fromkeys(kind.part for kind in KINDS))
 

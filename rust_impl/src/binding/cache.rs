@@ -17,6 +17,7 @@ use super::nodes::{own, start_of};
 use super::objects::{dict, list, number, text};
 use super::results::{BatchMatchResult, EvictResult, InsertResult, MatchResult, path_slots};
 use super::shared::shared;
+use crate::core::log::{Kind, note};
 use crate::core::{Config, Digest, Failure, Fault, Insertion, Limits, NoMemory, Policy, Request, Tree, formatted};
 
 /// A prefix cache in Rust; `triradix.PrefixCache` is its contract.
@@ -411,6 +412,8 @@ impl RadixCache {
             Ok(()) => Ok(()),
             Err(Fault::NoMemory) => Err(no_memory(NoMemory)),
             Err(Fault::Broken(what)) => {
+                note(Kind::Broken, 0, 0);
+                hand_over(py)?;
                 Err(PyErr::from_value(shared(py)?.integrity_error.bind(py).call1((text(py, &what)?,))?))
             }
         }
@@ -448,6 +451,11 @@ impl RadixCache {
             self.tree.read(py, |_| panic!("as asked for"))
         };
         Ok(outcome?)
+    }
+
+    /// For tests of what a failed check does: every check until the next reset fails.
+    fn _miscount(&self, py: Python<'_>) -> PyResult<()> {
+        Ok(self.tree.write(py, Tree::miscount)?)
     }
 
     fn __reduce__(&self) -> PyResult<()> {

@@ -5,8 +5,10 @@ use std::fmt::Arguments;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
+use super::log::hand_over;
 use super::objects::{memory_error, text};
 use super::shared::shared;
+use crate::core::log::{Kind, note};
 use crate::core::{Failure, NoMemory, formatted};
 
 /// The call did not run to its end because of a fault in the tree itself.
@@ -43,6 +45,12 @@ impl From<Broken> for PyErr {
                 Ok(shared) => shared.integrity_error.bind(py),
                 Err(error) => return error,
             };
+            if !matches!(fault, Broken::Earlier) {
+                note(Kind::Failed, 0, 0);
+                if let Err(error) = hand_over(py) {
+                    return error;
+                }
+            }
             match fault {
                 Broken::Reading(what) => {
                     raised(integrity_error, format_args!("an internal error, which left the cache as it was: {what}"))

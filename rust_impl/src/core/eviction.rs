@@ -20,6 +20,13 @@ pub struct Evicted {
     pub slots: Vec<i64>,
 }
 
+/// Who asks for `i64::MAX` units or more wants all that can go.
+fn tell_if_short(freed: usize, wanted: u64, some_are_left: bool) {
+    if (freed as u64) < wanted && wanted < i64::MAX as u64 && some_are_left {
+        note(Kind::Short, freed, wanted as usize);
+    }
+}
+
 impl Places for Column<u32> {
     fn place(&mut self, id: u32, at: usize) {
         self[id] = at as u32;
@@ -97,12 +104,16 @@ impl Tree {
 
     /// Frees pages until at least `units` units are free or no page can go.
     pub fn evict(&mut self, units: u64) -> Result<Evicted, NoMemory> {
-        self.evict_from(units, |tree| tree.ranked_spaces.top().map(|(_, space)| space))
+        let evicted = self.evict_from(units, |tree| tree.ranked_spaces.top().map(|(_, space)| space))?;
+        tell_if_short(evicted.slots.len(), units, self.total_units > 0);
+        Ok(evicted)
     }
 
     /// The same in one namespace.
     pub fn evict_namespace(&mut self, namespace: &Option<Arc<Namespace>>, units: u64) -> Result<Evicted, NoMemory> {
-        self.evict_from(units, |tree| tree.space(namespace))
+        let evicted = self.evict_from(units, |tree| tree.space(namespace))?;
+        tell_if_short(evicted.slots.len(), units, self.space(namespace).is_some());
+        Ok(evicted)
     }
 
     fn evict_from(&mut self, units: u64, next_space: impl Fn(&Tree) -> Option<u32>) -> Result<Evicted, NoMemory> {

@@ -20,6 +20,9 @@ pub enum Kind {
     Copy = 16,
     Made = 32,
     Gone = 64,
+    Short = 128,
+    Broken = 256,
+    Failed = 512,
 }
 
 /// Something that happened, and two numbers about it.
@@ -43,7 +46,7 @@ pub fn is_listening() -> bool {
 
 /// Where something happens that may be told: one load on paths that few calls take, none on that of a match.
 #[inline]
-pub(super) fn note(kind: Kind, first: usize, second: usize) {
+pub fn note(kind: Kind, first: usize, second: usize) {
     if LISTENING.load(Ordering::Relaxed) & kind as u32 != 0 {
         keep(Note { kind, first, second });
     }
