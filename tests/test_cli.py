@@ -178,6 +178,44 @@ def test_a_replay_that_dies_is_an_error(monkeypatch: pytest.MonkeyPatch, capsys:
     assert "the replay of reference" in capsys.readouterr().err
 
 
+DEATHS = {
+    "an exception": ("raise OSError('the disk is full')", "ended with exit code 1: OSError: the disk is full"),
+    "last words": ("os.write(2, b'first\\nall is lost\\n'); os._exit(3)", "ended with exit code 3: all is lost"),
+    "a kill": ("os.kill(os.getpid(), 9)", "was killed by SIGKILL: it said nothing (not enough memory?)"),
+    "a crash": ("os.kill(os.getpid(), 11)", "was killed by SIGSEGV: it said nothing"),
+}
+
+
+@pytest.mark.parametrize("death", DEATHS)
+def test_a_replay_that_dies_shows_its_last_words(
+    death: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    body, said = DEATHS[death]
+    (tmp_path / "sitecustomize.py").write_text(f"""
+import os, sys
+if "triradix.replay.worker" in sys.orig_argv:
+    import triradix.reference as tree
+    class Dying(tree.RadixCache):
+        def evict(self, count):
+            {body}
+    tree.RadixCache = Dying
+""")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert replay("--requests", 5, "--implementations", "reference") == 1
+    first, *more = capsys.readouterr().err.splitlines()
+    assert first == f"triradix replay: the replay of reference {said}"
+    assert all(line.startswith("  ") for line in more)
+    assert not Path("out/replay.json").exists()
+
+
+def test_what_the_trees_tell_is_shown(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TRIRADIX_LOG", f"{name}.eviction=debug")
+    assert replay("--workload", "rag", "--requests", 60, "--capacity", 32768, "--implementations", name) == 0
+    assert f"DEBUG triradix.{name}.eviction: evicted " in capsys.readouterr().err
+
+
 def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 0
     assert "replay" in capsys.readouterr().out

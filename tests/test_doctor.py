@@ -85,15 +85,19 @@ FAULTS = {
         "sys.modules['triradix.reference.cache'] = None",
         "cannot be imported",
     ),
-    "another version": ("import triradix\ntriradix.__version__ = '0.0.1'", "they must be the same"),
+    "another version": (
+        "from importlib import import_module\nfrom triradix.implementations import MODULES\n"
+        "package = import_module(MODULES[NAME])\ninfo = package.build_info()\n"
+        "package.build_info = lambda: {**info, 'version': '0.0.1'}",
+        "they must be the same",
+    ),
 }
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_part_that_is_missing_or_old(doctor: Doctor, own_implementation: str, fault: str) -> None:
-    if fault == "another version" and own_implementation == "rust":
-        pytest.skip("its version is its own: see test_another_version_of_rust")
     planted, reason = FAULTS[fault]
+    planted = planted.replace("NAME", repr(own_implementation))
     done = doctor("--implementations", own_implementation, "--seconds", "0", planted=planted)
     assert done.returncode == 1
     assert f"{own_implementation}: off" in done.stdout
@@ -102,12 +106,12 @@ def test_a_part_that_is_missing_or_old(doctor: Doctor, own_implementation: str, 
     assert f"off: {own_implementation}\n" in done.stdout
 
 
-def test_another_version_of_rust(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("_triradix_rust")
+def test_another_version_of_triradix(own_implementation: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(triradix, "__version__", "9.9.9")
-    (trouble,) = examination.examine("rust", 0).troubles
+    (trouble,) = examination.examine(own_implementation, 0).troubles
     assert "that of triradix 9.9.9; they must be the same" in trouble.reason
-    assert trouble.fix.startswith("pip install --force-reinstall 'triradix[rust]==9.9.9'")
+    extra = "[rust]" if own_implementation == "rust" else ""
+    assert trouble.fix.startswith(f"pip install --force-reinstall 'triradix{extra}==9.9.9'")
 
 
 def test_a_log_that_is_not(doctor: Doctor, own_implementation: str) -> None:

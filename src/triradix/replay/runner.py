@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import signal
 import subprocess
 import sys
 import tempfile
@@ -83,13 +84,22 @@ def _run(job: Job, watch: Watcher) -> Measurement:
                 process.kill()
                 raise
             code = process.wait()
+            errors.seek(0)
+            said = errors.read()
             if code:
-                errors.seek(0)
-                last = errors.read().strip().splitlines()[-12:]
-                reason = f"was ended by signal {-code}" if code < 0 else f"failed (exit code {code})"
-                raise ReplayError("\n".join([f"the replay of {job.implementation} {reason}", *last]))
+                raise ReplayError(_last_words(job.implementation, code, said.strip().splitlines()))
+            # What it tells under TRIRADIX_LOG, and warnings.
+            sys.stderr.write(said)
         measurement: Measurement = pickle.loads(result_path.read_bytes())
         return measurement
+
+
+def _last_words(name: str, code: int, said: list[str]) -> str:
+    """A sentence with the last line of a process that failed; below it what it said just before, if anything."""
+    ended = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+    last = said[-1] if said else "it said nothing"
+    hint = " (not enough memory?)" if code == -signal.SIGKILL and not said else ""
+    return "\n".join([f"the replay of {name} {ended}: {last}{hint}", *(f"  {line}" for line in said[-12:-1])])
 
 
 @contextmanager
