@@ -14,7 +14,7 @@ from typing import Any
 from playwright.sync_api import Browser
 
 from asv_benchmarks.site import CannotMake
-from asv_benchmarks.site.pictures import chromium
+from asv_benchmarks.site.pictures import run
 
 
 def take(browser: Browser, report: Path, folder: Path) -> None:
@@ -34,19 +34,5 @@ def take(browser: Browser, report: Path, folder: Path) -> None:
     page.close()
 
 
-def main(arguments: list[str]) -> int:
-    if len(arguments) != 2:
-        print("usage: python -m profiles.picture REPORT FOLDER", file=sys.stderr)
-        return 1
-    report, folder = map(Path, arguments)
-    try:
-        with chromium() as browser:
-            take(browser, report, folder)
-    except CannotMake as reason:
-        print(f"picture: {reason}", file=sys.stderr)
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    raise SystemExit(run(sys.argv[1:], "profiles.picture", "REPORT", take))

@@ -6,15 +6,14 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
-from importlib.resources import files
 from itertools import combinations
 from pathlib import Path
 from string import Template
 from typing import Any
 
-from asv_benchmarks.site.parts import between
 from profiles import flamegraph, folded, pauses, rows, waits
 from profiles.words import sentences
+from triradix import pages
 from triradix.replay.charts import Axis, Series, line_chart, log_axis
 
 HERE = Path(__file__).parent
@@ -80,14 +79,13 @@ def report(folder: Path) -> str:
 
 
 def page(title: str, origin: str, body: str) -> str:
-    replay = files("triradix.replay").joinpath("page.html").read_text(encoding="utf-8")
     return Template((HERE / "page.html").read_text(encoding="utf-8")).substitute(
         title=escape(title),
-        styles=between(replay, "<style>", "</style>"),
+        style=pages.style(),
         flames=flamegraph.STYLE,
         origin=origin,
         body=body,
-        script=between(replay, "<script>", "</script>"),
+        script=pages.script(),
         flamescript=(HERE / "flamegraph.js").read_text(encoding="utf-8"),
     )
 

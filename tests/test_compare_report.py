@@ -17,12 +17,13 @@ from triradix.compare import peers as peers_module
 from triradix.compare.bars import FORMS, MATCH, PAGES
 from triradix.compare.driver import Measured, Run
 from triradix.compare.page import render_page
-from triradix.compare.peers import PeersError, find, find_or_make, make
+from triradix.compare.peers import find, find_or_make, make
 from triradix.compare.report import Report, amount, apart, make_report, number, ratio_text, write_json
 from triradix.compare.row import QUICK
 from triradix.compare.rows import choose, make_works
 from triradix.compare.systems import SYSTEMS
 from triradix.compare.table import footnotes, print_table, speed_text
+from triradix.environments import EnvironmentMissing
 
 
 def report(rows: str = "*", **figures: list[float]) -> Report:
@@ -341,7 +342,7 @@ def test_peers_are_found_where_they_are(folder: Path) -> None:
     assert found is not None
     assert (found.python, found.sglang) == (folder / "venv/bin/python", folder / "sgl")
     assert find_or_make(str(folder)) == found
-    with pytest.raises(PeersError, match=r"`--peers .peers` installs them"):
+    with pytest.raises(EnvironmentMissing, match=r"`--peers .peers` installs them"):
         find_or_make(None)
     fake_peers(folder / ".peers")
     assert find_or_make(None).sglang == folder / ".peers/sgl"
@@ -358,7 +359,7 @@ def test_peers_that_cannot_be_loaded_leave_the_others(folder: Path, capsys: pyte
 
 def test_why_peers_cannot_be_installed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(peers_module, "_BYTES", 10**18)
-    with pytest.raises(PeersError, match="GB free, and they take about"):
+    with pytest.raises(EnvironmentMissing, match="GB free, and they take about"):
         make(folder)
     monkeypatch.setattr(peers_module, "_BYTES", 0)
 
@@ -367,11 +368,11 @@ def test_why_peers_cannot_be_installed(folder: Path, monkeypatch: pytest.MonkeyP
         return subprocess.CompletedProcess(command, fails, "", "noise\nERROR: no matching distribution\nhint" * fails)
 
     monkeypatch.setattr(subprocess, "run", run)
-    with pytest.raises(PeersError, match=r"^torch==\d.* cannot be installed: no matching distribution$"):
+    with pytest.raises(EnvironmentMissing, match=r"^torch==\d.* cannot be installed: no matching distribution$"):
         make(folder)
     (folder / "file").write_text("")
-    with pytest.raises(PeersError, match="cannot be made"):
+    with pytest.raises(EnvironmentMissing, match="cannot be made"):
         make(folder / "file" / "peers")
     monkeypatch.setattr("platform.system", lambda: "Plan 9")
-    with pytest.raises(PeersError, match="for Linux, not Plan 9"):
+    with pytest.raises(EnvironmentMissing, match="for Linux, not Plan 9"):
         make(folder)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from importlib.resources import files
 from pathlib import Path
 from string import Template
 
 from asv_benchmarks.site.libraries import Library
 from asv_benchmarks.site.offline import LIBRARIES
 from asv_benchmarks.site.parts import Part, between
+from triradix import pages
 
 HERE = Path(__file__).parent
 
@@ -37,15 +37,14 @@ def commits_page(commits: Sequence[tuple[str, str, str]]) -> str:
 
 def _page(title: str, content: str, styles: Sequence[str] = (), **filled: str) -> str:
     """A page whose content, with rules of its own before it, stands in a file beside this one."""
-    replay = files("triradix.replay").joinpath("page.html").read_text(encoding="utf-8")
     text = (HERE / content).read_text(encoding="utf-8")
     return Template((HERE / "page.html").read_text(encoding="utf-8")).substitute(
         title=title,
         # The page's own rules come last: those of a part must not change it. Each once: parts share some.
-        styles="".join(dict.fromkeys([*styles, between(replay, "<style>", "</style>")])),
+        styles="".join(dict.fromkeys([*styles, pages.style()])),
         own=between(text, "<style>", "</style>").lstrip(),
         main=Template(text.partition("</style>\n")[2].rstrip()).substitute(filled),
-        script=between(replay, "<script>", "</script>"),
+        script=pages.script(),
     )
 
 

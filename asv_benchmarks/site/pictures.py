@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -40,7 +40,6 @@ def take(browser: Browser, site: Path, folder: Path) -> None:
     """Write site.png, the page that leads in, and asv.png, a graph, to ``folder``."""
     if not (site / "index.html").exists():
         raise CannotMake(f"there is no site in {site}: `make site` makes it")
-    folder.mkdir(parents=True, exist_ok=True)
     page = browser.new_page(viewport={"width": 1200, "height": 1400})
     page.goto((site / "index.html").resolve().as_uri())
     page.screenshot(path=folder / "site.png")
@@ -54,20 +53,21 @@ def take(browser: Browser, site: Path, folder: Path) -> None:
     page.close()
 
 
-def main(arguments: list[str]) -> int:
+def run(arguments: list[str], module: str, what: str, take: Callable[[Browser, Path, Path], None]) -> int:
+    """Take pictures of ``what``, the first argument, to the folder that is the second; the exit code."""
     if len(arguments) != 2:
-        print("usage: python -m asv_benchmarks.site.pictures SITE FOLDER", file=sys.stderr)
+        print(f"usage: python -m {module} {what} FOLDER", file=sys.stderr)
         return 1
-    site, folder = map(Path, arguments)
+    source, folder = map(Path, arguments)
     try:
         with chromium() as browser:
-            take(browser, site, folder)
+            folder.mkdir(parents=True, exist_ok=True)
+            take(browser, source, folder)
     except CannotMake as reason:
-        print(f"pictures: {reason}", file=sys.stderr)
+        print(f"no pictures: {reason}", file=sys.stderr)
         return 1
-    print(f"{folder / 'site.png'} and {folder / 'asv.png'} written")
     return 0
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    raise SystemExit(run(sys.argv[1:], "asv_benchmarks.site.pictures", "SITE", take))

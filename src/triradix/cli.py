@@ -17,6 +17,7 @@ from triradix.compare.command import add_parser, compare
 from triradix.config import POLICIES
 from triradix.doctor.command import add_parser as add_doctor
 from triradix.doctor.command import doctor
+from triradix.options import add_implementations
 
 _REPLAY_NOTES = """\
 The ideal hit rate of a Mooncake trace (every request alone, nothing evicted, prompts only) is what
@@ -69,13 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     replay.add_argument("--page-size", type=_positive, default=1, metavar="TOKENS", help="(default: 1)")
     replay.add_argument("--policy", choices=POLICIES, default="lru", help="eviction policy (default: lru)")
-    replay.add_argument(
-        "--implementations",
-        type=_implementations,
-        default=triradix.IMPLEMENTATIONS,
-        metavar="NAMES",
-        help=f"with commas between (default: {','.join(triradix.IMPLEMENTATIONS)})",
-    )
+    add_implementations(replay)
     replay.add_argument(
         "--chunk", type=_positive, default=4096, metavar="TOKENS", help="prefilled in a step (default: 4096)"
     )
@@ -96,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
         "--html", type=Path, default=Path("out/replay.html"), metavar="PATH", help="(default: %(default)s)"
     )
     add_parser(commands)
-    add_doctor(commands, _implementations)
+    add_doctor(commands)
     return parser
 
 
@@ -211,15 +206,3 @@ def _count(text: str) -> int:
 
 def _capacity(text: str) -> int:
     return 0 if text == "unbounded" else _count(text)
-
-
-def _implementations(text: str) -> tuple[str, ...]:
-    names = tuple(text.split(","))
-    unknown = [name for name in names if name not in triradix.IMPLEMENTATIONS]
-    if unknown:
-        raise argparse.ArgumentTypeError(
-            f"unknown implementation {unknown[0]!r}; allowed: {', '.join(triradix.IMPLEMENTATIONS)}"
-        )
-    if len(set(names)) < len(names):
-        raise argparse.ArgumentTypeError(f"{text} names an implementation twice")
-    return names

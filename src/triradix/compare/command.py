@@ -76,10 +76,11 @@ def compare(options: argparse.Namespace) -> int:
 
     from triradix.compare.driver import run
     from triradix.compare.page import render_page
-    from triradix.compare.peers import DEFAULT, PeersError, find_or_make
+    from triradix.compare.peers import DEFAULT, find_or_make
     from triradix.compare.report import failed, make_report, write_json
     from triradix.compare.rows import choose, make_works
     from triradix.compare.table import print_table
+    from triradix.environments import EnvironmentMissing
 
     scale = QUICK if options.quick else FULL
     if options.rounds is not None:
@@ -106,7 +107,7 @@ def compare(options: argparse.Namespace) -> int:
     if any(not system.ours for system in options.systems):
         try:
             peers = find_or_make(options.peers)
-        except PeersError as error:
+        except EnvironmentMissing as error:
             reason = f"not installed: {error}"
             print(f"triradix compare: no peers: {error}", file=sys.stderr)
     result = run(

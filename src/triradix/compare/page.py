@@ -8,6 +8,7 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
+from triradix import pages
 from triradix.compare.report import Report, number
 from triradix.compare.systems import SYSTEMS
 from triradix.compare.table import (
@@ -28,11 +29,10 @@ _HOT = re.compile(r"hot-\d+k?")
 
 def render_page(report: Report) -> str:
     page = files("triradix.compare").joinpath("page.html").read_text(encoding="utf-8")
-    replay = files("triradix.replay").joinpath("page.html").read_text(encoding="utf-8")
     sections = dict.fromkeys(row["section"] for row in report["rows"])
     return Template(page).substitute(
-        shared=inside("style", replay),
-        script=inside("script", replay),
+        style=pages.style(),
+        script=pages.script(),
         introduction=escape(_introduction(report)),
         lost=_lost(report),
         figures="".join(_figures(report)) or "<p>Not among the rows of this run.</p>",
@@ -40,12 +40,6 @@ def render_page(report: Report) -> str:
         facts="".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in _facts(report)),
         command=escape(report["command"]),
     )
-
-
-def inside(element: str, page: str) -> str:
-    found = re.search(f"<{element}>(.*?)</{element}>", page, re.DOTALL)
-    assert found, f"page.html of the replay has no <{element}>"
-    return found[1]
 
 
 def style(name: str) -> str:

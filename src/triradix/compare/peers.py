@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import platform
 import shutil
-import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 from triradix.compare.driver import Peers
+from triradix.environments import PIP, EnvironmentMissing, do, make_environment, make_folder
 
 SGLANG = "sglang==0.5.23"
 """Pinned: its interface changes from release to release."""
@@ -17,10 +17,6 @@ PACKAGES = ("torch==2.13.0", "numpy", "msgspec", "pyzmq", "pydantic")
 DYNAMO = "ai-dynamo-runtime==1.6.1"
 DEFAULT = Path(".peers")
 _BYTES = 8 * 10**9
-
-
-class PeersError(RuntimeError):
-    """There are no peers; the message says why."""
 
 
 def find(folder: Path) -> Peers | None:
@@ -33,43 +29,35 @@ def find(folder: Path) -> Peers | None:
 def find_or_make(where: str | None) -> Peers:
     """The peers in the folder that is named, made if they are not whole there.
 
-    None: those in the default folder, if they are there. PeersError if there are none, also for the name "none".
+    None: those in the default folder, if they are there. EnvironmentMissing if there are none, also for "none".
     """
     if where == "none":
-        raise PeersError("--peers none")
+        raise EnvironmentMissing("--peers none")
     folder = DEFAULT if where is None else Path(where)
     found = find(folder)
     if found is None and where is None:
-        raise PeersError(f"`--peers {DEFAULT}` installs them there (about 6 GB)")
+        raise EnvironmentMissing(f"`--peers {DEFAULT}` installs them there (about 6 GB)")
     return found or make(folder)
 
 
 def make(folder: Path) -> Peers:
     """Install the peers into ``folder``; what an attempt before has left there is used."""
     if platform.system() != "Linux":
-        raise PeersError(f"the wheels of SGLang are for Linux, not {platform.system()}")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise PeersError(f"{error.filename} cannot be made: {error.strerror}") from error
-    free = shutil.disk_usage(folder).free
-    if free < _BYTES:
-        raise PeersError(f"{folder} has {free / 1e9:.1f} GB free, and they take about {_BYTES / 1e9:.0f}")
+        raise EnvironmentMissing(f"the wheels of SGLang are for Linux, not {platform.system()}")
+    make_folder(folder, _BYTES, "they take")
     print(
         f"Installing the peers into {folder}: downloads about 2 GB, takes about 6 GB of disk, and some minutes.",
         file=sys.stderr,
         flush=True,
     )
-    venv, wheels, unpacked = folder / "venv", folder / "wheels", folder / "sgl"
-    python = str(venv.absolute() / "bin/python")
-    pip = [python, "-m", "pip", "--disable-pip-version-check", "--no-input", "--quiet"]
-    _do("a Python environment cannot be made", [sys.executable, "-m", "venv", str(venv)])
-    _do(f"{PACKAGES[0]} cannot be installed", [*pip, "install", "--no-cache-dir", *PACKAGES])
+    wheels, unpacked = folder / "wheels", folder / "sgl"
+    pip = [make_environment(folder / "venv"), *PIP]
+    do(f"{PACKAGES[0]} cannot be installed", [*pip, "install", "--no-cache-dir", *PACKAGES])
     try:
-        _do(f"{DYNAMO} cannot be installed", [*pip, "install", "--no-cache-dir", DYNAMO])
-    except PeersError as error:
+        do(f"{DYNAMO} cannot be installed", [*pip, "install", "--no-cache-dir", DYNAMO])
+    except EnvironmentMissing as error:
         print(f"triradix compare: no Dynamo: {error}", file=sys.stderr)
-    _do(
+    do(
         f"{SGLANG} cannot be downloaded",
         [*pip, "download", "--no-cache-dir", "--no-deps", "--only-binary", ":all:", "--dest", str(wheels), SGLANG],
     )
@@ -86,22 +74,12 @@ def make(folder: Path) -> Peers:
     return found
 
 
-def _do(failure: str, command: list[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        said = [line for line in (done.stderr + done.stdout).strip().splitlines() if line.strip()]
-        reason = next(
-            (line for line in reversed(said) if line.startswith("ERROR")), said[-1] if said else "no reason given"
-        )
-        raise PeersError(f"{failure}: {reason.removeprefix('ERROR: ')}")
-
-
 def main(arguments: list[str]) -> int:
     """``make peers``."""
     folder = Path(arguments[0]) if arguments else DEFAULT
     try:
         peers = find(folder) or make(folder)
-    except PeersError as error:
+    except EnvironmentMissing as error:
         print(f"make peers: {error}", file=sys.stderr)
         return 1
     print(f"The peers are in {peers.sglang.parent}")

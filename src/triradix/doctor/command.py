@@ -6,22 +6,20 @@ import argparse
 import json
 import os
 import platform
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import triradix
 from triradix.doctor.examination import Finding, examine
 from triradix.doctor.latency import TOKENS, most
+from triradix.options import add_implementations
 
 _NOTES = """\
 Exit codes: 0 all is in order; 1 something is off: reason and fix are printed; 2 the arguments cannot be used.
 In a pod: kubectl exec POD -- triradix doctor --implementations rust"""
 
 
-def add_parser(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser], implementations: Callable[[str], tuple[str, ...]]
-) -> None:
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "doctor",
         help="say whether what is installed here is in order",
@@ -29,13 +27,7 @@ def add_parser(
         epilog=_NOTES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "--implementations",
-        type=implementations,
-        default=triradix.IMPLEMENTATIONS,
-        metavar="NAMES",
-        help=f"with commas between (default: {','.join(triradix.IMPLEMENTATIONS)})",
-    )
+    add_implementations(parser)
     parser.add_argument(
         "--seconds",
         type=_seconds,

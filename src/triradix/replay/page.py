@@ -7,6 +7,7 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
+from triradix import pages
 from triradix.implementations import IMPLEMENTATIONS
 from triradix.replay.charts import Axis, Series, line_chart, log_axis
 from triradix.replay.recorder import OPERATIONS
@@ -31,6 +32,8 @@ def render_page(report: Report) -> str:
     trace, settings, machine = report["trace"], report["settings"], report["machine"]
     names = list(report["implementations"])
     return template.substitute(
+        style=pages.style(),
+        script=pages.script(),
         trace=escape(trace["name"]),
         requests=f"{trace['requests']:,}",
         prompt_tokens=f"{trace['prompt_tokens']:,}",

@@ -6,21 +6,19 @@ It sees the triradix of the Python that made it, so an edit needs no new install
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import sysconfig
 from pathlib import Path
+
+from triradix.environments import PIP, do, make_environment, make_folder
+from triradix.environments import EnvironmentMissing as EnvironmentMissing
 
 DEFAULT = Path(".sglang")
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 STUBS = Path(__file__).with_name("stubs")
 _TORCH = "torch==2.13.0"
 _BYTES = 9 * 10**9
-
-
-class EnvironmentMissing(RuntimeError):
-    """There is no engine to run; the message says why."""
 
 
 def find(folder: Path) -> Path | None:
@@ -36,43 +34,27 @@ def make(folder: Path) -> Path:
             "SGLang's engine runs on Linux with Python 3.11 or newer, not on "
             f"{sys.platform} with {sys.version.split()[0]}"
         )
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise EnvironmentMissing(f"{error.filename} cannot be made: {error.strerror}") from error
-    free = shutil.disk_usage(folder).free
-    if free < _BYTES:
-        raise EnvironmentMissing(f"{folder} has {free / 1e9:.1f} GB free, and SGLang takes about {_BYTES / 1e9:.0f}")
+    make_folder(folder, _BYTES, "SGLang takes")
     print(
         f"Installing SGLang's engine into {folder}: 2.5 GB to download, 6 GB of disk, some minutes.",
         file=sys.stderr,
         flush=True,
     )
-    python = folder.absolute() / "bin/python"
-    pip = [
-        str(python),
-        "-m",
-        "pip",
-        "--disable-pip-version-check",
-        "--no-input",
-        "--quiet",
-        "install",
-        "--no-cache-dir",
-    ]
-    _do("a Python environment cannot be made", [sys.executable, "-m", "venv", "--clear", str(folder)])
-    _do(f"{_TORCH} cannot be installed", [*pip, _TORCH])
+    python = make_environment(folder, "--clear")
+    pip = [python, *PIP, "install", "--no-cache-dir"]
+    do(f"{_TORCH} cannot be installed", [*pip, _TORCH])
     # Without their dependencies: SGLang's own include what only a GPU can use. The list is all that a CPU needs.
-    _do("SGLang cannot be installed", [*pip, "--no-deps", "--requirement", str(REQUIREMENTS)])
+    do("SGLang cannot be installed", [*pip, "--no-deps", "--requirement", str(REQUIREMENTS)])
     here = sysconfig.get_path("purelib")
     there = subprocess.check_output(
-        [str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], text=True
+        [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], text=True
     ).strip()
     # Behind the engine's own packages, which so come first; as a site folder, for editable installs.
     Path(there, "triradix-of-this-project.pth").write_text(
         f"import site; site.addsitedir({here!r})\n", encoding="utf-8"
     )
     (folder / "complete").touch()
-    return python
+    return Path(python)
 
 
 def variables() -> dict[str, str]:
@@ -87,16 +69,6 @@ def variables() -> dict[str, str]:
         # The scheduler and whoever asks it have a core each; more threads would only wait for one another.
         "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
     }
-
-
-def _do(failure: str, command: list[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        said = [line for line in (done.stderr + done.stdout).strip().splitlines() if line.strip()]
-        reason = next(
-            (line for line in reversed(said) if line.startswith("ERROR")), said[-1] if said else "no reason given"
-        )
-        raise EnvironmentMissing(f"{failure}: {reason.removeprefix('ERROR: ')}")
 
 
 def main(arguments: list[str]) -> int:

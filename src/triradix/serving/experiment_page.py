@@ -8,7 +8,7 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-from triradix.compare.page import inside
+from triradix import pages
 from triradix.replay.charts import Axis, Series, line_chart, log_axis
 from triradix.replay.table import duration_text
 from triradix.serving.experiment_table import (
@@ -38,10 +38,9 @@ _BY = ("{x} at a time: ", "{name} {y}")
 def render(report: Report) -> str:
     """``report``: as `triradix.serving.experiment` makes it."""
     page = files("triradix.serving").joinpath("experiment.html").read_text(encoding="utf-8")
-    replay = files("triradix.replay").joinpath("page.html").read_text(encoding="utf-8")
     return Template(page).substitute(
-        shared=inside("style", replay),
-        script=inside("script", replay),
+        style=pages.style(),
+        script=pages.script(),
         tiles="".join(_tile(cache, report) for cache in caches(report)),
         sentences="".join(f"<li>{escape(sentence)}</li>" for sentence in sentences(report)),
         sections="".join(_section(workload, report) for workload in workloads(report)),

@@ -7,6 +7,7 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
+from triradix import pages
 from triradix.replay.charts import Axis, Series, line_chart, log_axis
 from triradix.replay.table import duration_text
 from triradix.serving.costs import (
@@ -42,6 +43,8 @@ def render(report: dict[str, Any]) -> str:
     points: list[Entry] = report["points"]
     sweeps = list(dict.fromkeys(entry["sweep"] for entry in points))
     return template.substitute(
+        style=pages.style(),
+        script=pages.script(),
         settings=escape(_settings()),
         sections="".join(_section([entry for entry in points if entry["sweep"] == sweep]) for sweep in sweeps),
         repeats=f"{report['repeats']} repeat{'s' if report['repeats'] > 1 else ''}",
