@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def _read_only(array: Slots) -> Slots:
     """A view that nobody can make writable again, since what it looks at is not."""
-    array.flags.writeable = False
+    array.setflags(write=False)
     return array.view()
 
 
