@@ -15,6 +15,7 @@ from rich.console import Console
 from triradix.cli import main
 from triradix.compare import peers as peers_module
 from triradix.compare.bars import FORMS, MATCH, PAGES
+from triradix.compare.command import WIDTH
 from triradix.compare.driver import Measured, Run
 from triradix.compare.page import render_page
 from triradix.compare.peers import find, find_or_make, make
@@ -22,7 +23,7 @@ from triradix.compare.report import Report, amount, apart, make_report, number, 
 from triradix.compare.row import QUICK
 from triradix.compare.rows import choose, make_works
 from triradix.compare.systems import SYSTEMS
-from triradix.compare.table import footnotes, print_table, speed_text
+from triradix.compare.table import footnotes, nothing_lost, print_table, speed_text
 from triradix.environments import EnvironmentMissing
 
 
@@ -156,7 +157,19 @@ def test_a_row_names_a_bar_that_this_run_can_judge() -> None:
     assert made["rows"][0]["bar"]["text"] == "Cython at most 1.5 × Rust"
     notes = " ".join(footnotes(made))
     assert "(Cython to our Rust)" in notes
+    assert nothing_lost(made) == "Ours miss no bar; no peer was measured"
+    assert nothing_lost(report("hot-128")) == "Ours miss no bar and lose to no peer"
     assert "SGLang" not in notes
+
+
+def test_the_narrowest_table_shows_every_figure_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    made = report("hot*,batch*", rust=[0.08337] * 3, cython=[0.08123] * 3, sglang_rust_raw=[0.7891] * 3)
+    for row in made["rows"]:
+        if row["floor"] is not None:
+            row["floor"] = 0.00357
+    print_table(made, Console(width=WIDTH))
+    shown = capsys.readouterr().out
+    assert shown.count("0.00357") == sum(row["floor"] is not None for row in made["rows"])
 
 
 def test_rows_on_every_core_say_so(capsys: pytest.CaptureFixture[str]) -> None:
@@ -223,7 +236,7 @@ def test_the_page_escapes_and_bears_what_is_missing() -> None:
     text = render_page(made)
     assert "<script>alert" not in text
     assert "&quot;no&quot; &amp; &lt;b&gt;" in text
-    assert "Not among the rows of this run." in text
+    assert "This run has not the two lengths that a curve needs." in text
 
 
 def test_the_table_fits_and_tells_the_losses_first(capsys: pytest.CaptureFixture[str]) -> None:

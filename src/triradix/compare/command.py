@@ -10,7 +10,7 @@ from pathlib import Path
 from triradix.compare.row import FULL, QUICK
 from triradix.compare.systems import SYSTEMS, System
 
-WIDTH = 118
+WIDTH = 140
 
 _NOTES = """\
 The peers (SGLang 0.5.23 and NVIDIA Dynamo) live in an environment of their own, --peers FOLDER: it is made if it is not

@@ -15,6 +15,7 @@ from triradix.compare.table import (
     footnotes,
     interval_text,
     median_text,
+    nothing_lost,
     quartiles_text,
     ratio_to_peer,
     stands_in,
@@ -35,7 +36,7 @@ def render_page(report: Report) -> str:
         script=pages.script(),
         introduction=escape(_introduction(report)),
         lost=_lost(report),
-        figures="".join(_figures(report)) or "<p>Not among the rows of this run.</p>",
+        figures="".join(_figures(report)) or "<p>This run has not the two lengths that a curve needs.</p>",
         sections="".join(_section(name, report) for name in sections),
         facts="".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in _facts(report)),
         command=escape(report["command"]),
@@ -61,7 +62,7 @@ def _lost(report: Report) -> str:
     behind = [row for row in report["rows"] if row["lost"]]
     if not behind:
         judged = any(cell["met"] is not None for row in report["rows"] for cell in row["cells"].values())
-        return "<h2>Ours miss no bar and lose to no peer</h2>" if judged else ""
+        return f"<h2>{nothing_lost(report)}</h2>" if judged else ""
     items = "".join(
         f"<li><b>{escape(row['title'])}</b>{'<br>'.join(escape(each) for each in row['lost'])}</li>" for row in behind
     )

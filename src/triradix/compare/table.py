@@ -35,12 +35,17 @@ def print_table(report: Report, console: Console) -> None:
             console.print(Text(f"  {sentence}"), soft_wrap=False)
             last = title
     elif judged:
-        console.print("[bold]Ours miss no bar and lose to no peer.[/bold]")
+        console.print(f"[bold]{nothing_lost(report)}.[/bold]")
     console.print()
     for section in dict.fromkeys(row["section"] for row in report["rows"]):
         _print_section(section, [row for row in report["rows"] if row["section"] == section], report, console)
     for text in footnotes(report):
         console.print(Text(text, style="dim"))
+
+
+def nothing_lost(report: Report) -> str:
+    peers = any(system["version"] and not system["ours"] for system in report["systems"])
+    return "Ours miss no bar and lose to no peer" if peers else "Ours miss no bar; no peer was measured"
 
 
 def _print_section(section: str, rows: list[dict[str, Any]], report: Report, console: Console) -> None:
@@ -51,7 +56,7 @@ def _print_section(section: str, rows: list[dict[str, Any]], report: Report, con
     for system in systems:
         table.add_column(_HEADS.get(system["name"], system["label"]), justify="right", no_wrap=True)
     if with_floor:
-        table.add_column("floor", justify="right")
+        table.add_column("floor", justify="right", no_wrap=True)
     for row in rows:
         cells: list[Text] = [_cell(row, system["name"]) for system in systems]
         if with_floor:
