@@ -29,6 +29,8 @@ from profiles.sampler import CannotRecord
 from profiles.table import plain
 
 SHOWN = 12
+FEW = 200
+"""Samples of which a share of a tenth is known to a fifth, not better: fewer, and it is said."""
 SEEN = 0.02
 """Functions with a smaller share of the time, running or waiting, are not listed."""
 
@@ -107,7 +109,8 @@ def look(options: argparse.Namespace) -> dict[str, Any]:
     if unknown:
         raise CannotRecord(f"no function {sorted(unknown)[0]} was seen; the names are those of the table")
     return {
-        "verdicts": ranking.rank(functions, border, waiting, answers),
+        "verdicts": ranking.rank(functions, border, waiting, answers, samples["gil"].intervals),
+        "samples": samples["gil"].intervals,
         "answers": answers,
         "border": border,
         "waiting": waiting,
@@ -138,7 +141,8 @@ def table(verdicts: Sequence[Verdict], found: dict[str, Any]) -> Table:
     caption = (
         f"GIL: the share of the time in which the function, or what it calls, holds it. A crossing into Rust takes "
         f"{time_text(found['border'])} here. Answers: called often, bound by processor or "
-        "memory, others wait for the GIL. At most: the whole program would be so many times as fast (Amdahl)."
+        "memory, others wait for the GIL. At most: the whole program would be so many times as fast (Amdahl); >: at "
+        "least that, for too few samples lie outside the function to tell."
     )
     columns = ("", "function", "GIL", "calls/s", "a call", "crossings", "answers", "at most")
     shown = plain("Would a rewrite in Rust pay?", caption, columns, ("", "function"))
@@ -154,7 +158,7 @@ def table(verdicts: Sequence[Verdict], found: dict[str, Any]) -> Table:
             if function.cost is None
             else f"{function.cost / found['border']:,.{0 if function.cost > 10 * found['border'] else 1}f}",
             " ".join({None: "?", True: "yes", False: "no"}[answer] for answer in (one.often, one.bound, one.holds_up)),
-            f"{one.speedup:.2f}×",
+            one.speedup_text,
         )
     return shown
 
@@ -171,6 +175,11 @@ def sentences(listed: Sequence[Verdict], found: dict[str, Any]) -> list[str]:
     said = [f"{number}. {_sentence(one, found)}" for number, one in enumerate(listed, start=1)]
     chosen = [one.function.name for one in listed if one.candidate]
     asked = [name for name in chosen if name not in found["answers"]]
+    if found["samples"] < FEW:
+        said.append(
+            f"Only {found['samples']} samples were taken, so the shares are rough: let the program do more, or sample "
+            "it more often (--rate)."
+        )
     if not chosen:
         said.append(
             f"No candidate: the GIL was held {found['held']:.0%} of the time, and no function both holds it for long "

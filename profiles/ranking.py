@@ -23,6 +23,9 @@ BUSY = 0.8
 """The share of its time in which it must run, or want to, for being bound by processor or memory."""
 BORDER = 5
 """A call must cost so many times what crossing into Rust costs, or too little is left to be saved."""
+LEFT = 25
+"""Samples outside a function by which the rest of the time is known to a fifth (counted events: 1 / √25). With fewer,
+only the least that the bound may be can be said."""
 OTHERS = 0.1
 """Threads that wait for the GIL on average, above which others are held up."""
 
@@ -61,11 +64,28 @@ class Verdict:
     """Of the time, at most: Amdahl's bound, after the cost of crossing."""
     candidate: bool
     why: str
+    samples: int
+    """In which the shares were counted."""
 
     @property
-    def speedup(self) -> float:
-        """Of the whole program, at most."""
-        return 1 / max(1e-3, 1 - self.saving)
+    def speedup(self) -> float | None:
+        """Of the whole program, at most; None if the samples cannot tell, for next to none of them is outside."""
+        rest = 1 - self.saving
+        return 1 / rest if rest * self.samples >= LEFT else None
+
+    @property
+    def speedup_text(self) -> str:
+        """In the digits that the samples are good for."""
+        if self.speedup is not None:
+            return _times(self.speedup)
+        outside = max(0.0, 1 - self.saving) * self.samples
+        # Not more than this many, with 97.5 % confidence: close above the exact limit of a Poisson count.
+        outside += 2 * outside**0.5 + 4
+        return f"> {_times(max(1.0, self.samples / outside))}"
+
+
+def _times(factor: float) -> str:
+    return f"{factor:.{2 if factor < 1.2 else 1 if factor < 10 else 0}f}×"
 
 
 def measured(
@@ -148,18 +168,18 @@ def waiting_for_gil(idle: sampler.Samples) -> float:
 
 
 def rank(
-    functions: list[Measured], border: float, waiting: float, better_algorithm: Mapping[str, bool]
+    functions: list[Measured], border: float, waiting: float, better_algorithm: Mapping[str, bool], samples: int
 ) -> list[Verdict]:
     """The candidates first, those that could save most before the others.
 
     ``border``: seconds to cross into Rust and back; ``waiting``: threads that wait for the GIL on average;
-    ``better_algorithm``: what a person has answered, by the function's name.
+    ``better_algorithm``: what a person has answered, by the function's name; ``samples``: of which the shares are.
     """
-    found = [_judge(one, border, waiting, better_algorithm.get(one.name)) for one in functions]
+    found = [_judge(one, border, waiting, better_algorithm.get(one.name), samples) for one in functions]
     return sorted(found, key=lambda one: (not one.candidate, -one.saving, -one.function.wall, one.function.where))
 
 
-def _judge(one: Measured, border: float, waiting: float, better: bool | None) -> Verdict:
+def _judge(one: Measured, border: float, waiting: float, better: bool | None, samples: int) -> Verdict:
     loop = one.own >= max(OWN_LOOP, OWN_MOST * one.held)
     often = None if one.calls is None else one.calls > OFTEN or loop
     bound = one.busy >= BUSY
@@ -184,7 +204,7 @@ def _judge(one: Measured, border: float, waiting: float, better: bool | None) ->
         why = "called rarely, but a loop of its own"
     else:
         why = "called often, and dear enough"
-    return Verdict(one, often, bound, dear, others and one.held >= WORTH, saving, not against, why)
+    return Verdict(one, often, bound, dear, others and one.held >= WORTH, saving, not against, why, samples)
 
 
 def _waits(one: Measured) -> str:

@@ -38,6 +38,7 @@ def _scaling(name: str, runs: list[dict[str, Any]]) -> str:
     cores = "" if not one else f" ({many / one:.2f} times)"
     changed = (
         f"{name}, from {first['matchers']} to {last['matchers']} matchers: {one:,.0f} → {many:,.0f} look-ups/s{cores}"
+        f"{_on_what(last)}"
     )
     best = max(runs, key=lambda run: float(run["control"]["matches"]))
     if many < LESS * best["control"]["matches"]:
@@ -47,6 +48,11 @@ def _scaling(name: str, runs: list[dict[str, Any]]) -> str:
             f"{states[waits.GIL]:.0%} of its time for the GIL and {states[waits.LOCK]:.0%} for another lock."
         )
     return f"{changed}."
+
+
+def _on_what(run: dict[str, Any]) -> str:
+    short = _queued(run) >= QUEUED
+    return ", on fewer free cores than threads: that shortage too is in the figure" if short else ""
 
 
 def _share_is_not_all(by_name: dict[str, list[dict[str, Any]]]) -> list[str]:
@@ -65,7 +71,7 @@ def _share_is_not_all(by_name: dict[str, list[dict[str, Any]]]) -> list[str]:
 
 def _short_of_processors(summary: dict[str, Any]) -> list[str]:
     """Where threads waited for a processor, and not only for each other."""
-    queued = [run["control"]["processor"]["scheduler"]["queued"] for run in summary["runs"]]
+    queued = [_queued(run) for run in summary["runs"]]
     if max(queued) < QUEUED:
         return []
     most = min(1, max(queued))
@@ -73,6 +79,10 @@ def _short_of_processors(summary: dict[str, Any]) -> list[str]:
         f"Processors were short: the scheduler was ready and had none up to {most:.0%} of the time. There are fewer "
         "free cores than threads, and figures differ from run to run."
     ]
+
+
+def _queued(run: dict[str, Any]) -> float:
+    return float(run["control"]["processor"]["scheduler"]["queued"])
 
 
 def _threads(run: dict[str, Any]) -> str:

@@ -260,7 +260,7 @@ def test_a_slow_system_is_reported_as_lost() -> None:
     assert len(cell["rounds"]) == 5
     assert cell["q1"] <= cell["median"] <= cell["q3"]
     lost = " | ".join(row["lost"])
-    assert "the bar: Rust at most 1/5 of SGLang's raw binding" in lost
+    assert "the bar: Rust at most 1/5 of SGLang-Rust raw" in lost
     assert "more than" in lost
     assert "Rust (ours) is behind SGLang-Rust raw" in lost
     assert failed(made) == []

@@ -19,11 +19,11 @@ from triradix.compare.command import WIDTH
 from triradix.compare.driver import Measured, Run
 from triradix.compare.page import render_page
 from triradix.compare.peers import find, find_or_make, make
-from triradix.compare.report import Report, amount, apart, make_report, number, ratio_text, write_json
+from triradix.compare.report import Report, amount, apart, make_report, number, speed_text, write_json
 from triradix.compare.row import QUICK
 from triradix.compare.rows import choose, make_works
 from triradix.compare.systems import SYSTEMS
-from triradix.compare.table import footnotes, nothing_lost, print_table, speed_text
+from triradix.compare.table import footnotes, nothing_lost, print_table
 from triradix.environments import EnvironmentMissing
 
 
@@ -76,7 +76,7 @@ def test_bars_are_judged_by_the_ratio_of_the_same_rounds() -> None:
         "system": "rust",
         "versus": "sglang-rust-raw",
         "ratio": 0.2,
-        "text": "Rust at most 1/5 of SGLang's raw binding",
+        "text": "Rust at most 1/5 of SGLang-Rust raw",
     }
     assert row["cells"]["rust"]["met"] is True
     assert row["cells"]["rust"]["ratio"]["median"] == pytest.approx(1 / 6)
@@ -85,8 +85,9 @@ def test_bars_are_judged_by_the_ratio_of_the_same_rounds() -> None:
     (row,) = report("hot-128", rust=[1.0] * 3, sglang_rust_raw=[4.0] * 3, cython=[1.6] * 3)["rows"]
     assert row["cells"]["rust"]["met"] is False
     assert row["cells"]["cython"]["met"] is False
-    assert any("Rust (ours) takes 0.25 (0.25–0.25) × SGLang-Rust raw" in sentence for sentence in row["lost"])
-    assert any("Cython (ours) takes 1.6 " in sentence for sentence in row["lost"])
+    lost = " | ".join(row["lost"])
+    assert "Rust (ours) takes 1/4 (1/4–1/4) of what SGLang-Rust raw takes, more than 1/5;" in lost
+    assert "Cython (ours) takes 1.60× (1.60×–1.60×) of what Rust (ours) takes, more than 1.50×;" in lost
 
 
 def test_slack_in_ns_is_enough_for_short_calls() -> None:
@@ -133,8 +134,8 @@ def test_a_figure_that_misses_its_bar_looks_different_from_it(capsys: pytest.Cap
     made = report("batch-ratio,hot-128", rust=[0.20004] * 3, sglang_rust_raw=[1.0] * 3, cython=[0.60001] * 3)
     rows = {row["name"]: row for row in made["rows"]}
     assert (
-        "Rust (ours) takes 0.20004 (0.20004–0.20004) × SGLang-Rust raw, more than 0.2 ×; the bar: Rust at most 1/5 of "
-        "SGLang's raw binding"
+        "Rust (ours) takes 1/4.999 (1/4.999–1/4.999) of what SGLang-Rust raw takes, more than 1/5; the bar: Rust at "
+        "most 1/5 of SGLang-Rust raw"
     ) in rows["hot-128"]["lost"]
     assert rows["batch-ratio"]["lost"] == ["Cython (ours): 0.60001 ×; the bar: at most 0.6"]
     assert rows["hot-128"]["cells"]["rust"]["bars"] == [{"versus": "sglang-rust-raw", "limit": 0.2, "met": False}]
@@ -260,8 +261,8 @@ def test_no_losses_are_told_too(capsys: pytest.CaptureFixture[str]) -> None:
 def test_numbers_for_people() -> None:
     assert [number(value) for value in (0, 0.1234, 12.345, 1234.5)] == ["0", "0.123", "12.3", "1,234"]
     assert [amount(0.0123, "µs"), amount(12.3, "µs"), amount(3, "B")] == ["12.3 ns", "12.3 µs", "3 B"]
-    assert [ratio_text(value) for value in (1.5, 0.123, 0.00456)] == ["1.5", "0.123", "0.00456"]
     assert [speed_text(value) for value in (2, 1, 0.2, 0.0025)] == ["2.00×", "1.00×", "1/5", "1/400"]
+    assert speed_text(0.2, lower_is_better=False) == "0.20×"
 
 
 # The command
@@ -364,7 +365,7 @@ def test_peers_are_found_where_they_are(folder: Path) -> None:
 def test_peers_that_cannot_be_loaded_leave_the_others(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     fake_peers(folder)
     assert (
-        compare("--quick", "--rounds", 1, "--rows", "hot-16", "--systems", "reference,sglang-py", "--peers", ".") == 0
+        compare("--quick", "--rounds", 1, "--rows", "hot-16", "--systems", "reference,sglang-py", "--peers", ".") == 3
     )
     assert "SGLang-Py is left out: " in capsys.readouterr().err
     assert " --systems reference,sglang-py --peers . " in json.loads(Path("out/compare.json").read_text())["command"]

@@ -47,7 +47,7 @@ def test_a_hot_loop_is_the_candidate(can_sample: None, tmp_path: Path, capsys: p
     assert score["function"]["calls"] > 1000
     assert score["function"]["cost"] > 20e-6
     assert score["often"] and score["bound"] and score["dear"] and not score["holds_up"]
-    assert score["speedup"] > 2
+    assert score["saving"] > 0.5
 
 
 def test_a_function_that_costs_less_than_the_border_is_none(can_sample: None) -> None:
@@ -82,7 +82,7 @@ def test_a_better_algorithm_is_asked_for_and_not_guessed(can_sample: None) -> No
 
 def again(found: dict[str, Any], answers: dict[str, bool]) -> list[Verdict]:
     functions = [one.function for one in found["verdicts"]]
-    return ranking.rank(functions, found["border"], found["waiting"], answers)
+    return ranking.rank(functions, found["border"], found["waiting"], answers, found["samples"])
 
 
 def test_a_convoy_behind_the_gil_is_seen(can_sample: None) -> None:
@@ -225,15 +225,27 @@ def function(**changes: Any) -> ranking.Measured:
     ],
 )
 def test_each_question_decides(changes: dict[str, Any], why: str) -> None:
-    (verdict,) = ranking.rank([function(**changes)], BORDER, 0.0, {})
+    (verdict,) = ranking.rank([function(**changes)], BORDER, 0.0, {}, 1000)
     assert verdict.candidate is (not why)
     assert why in verdict.why
 
 
 def test_the_bound_is_amdahls_less_the_crossings() -> None:
-    (verdict,) = ranking.rank([function(calls=1e6, cost=5e-7)], BORDER, 0.0, {})
+    (verdict,) = ranking.rank([function(calls=1e6, cost=5e-7)], BORDER, 0.0, {}, 1000)
     assert verdict.saving == pytest.approx(0.45)
     assert verdict.speedup == pytest.approx(1 / 0.55)
+    assert verdict.speedup_text == "1.8×"
+
+
+@pytest.mark.parametrize(
+    ("held", "samples", "text"),
+    [(0.05, 1000, "1.05×"), (0.5, 1000, "2.0×"), (0.95, 1000, "20×"), (0.98, 1000, "> 30×"), (1.0, 1000, "> 250×"),
+     (1.0, 10, "> 2.5×"), (0.5, 40, "> 1.2×"), (0.0, 10, "> 1.00×")],
+)  # fmt: skip
+def test_a_bound_has_the_digits_that_its_samples_are_good_for(held: float, samples: int, text: str) -> None:
+    (verdict,) = ranking.rank([function(held=held, calls=0.0)], BORDER, 0.0, {}, samples)
+    assert verdict.speedup_text == text
+    assert (verdict.speedup is None) == text.startswith(">")
 
 
 def test_candidates_come_first_and_the_dearest_of_them_before() -> None:
@@ -241,7 +253,7 @@ def test_candidates_come_first_and_the_dearest_of_them_before() -> None:
         function(name=name, held=held, busy=busy)
         for name, held, busy in (("small", 0.2, 1.0), ("waits", 0.9, 0.1), ("large", 0.6, 1.0))
     ]
-    assert [one.function.name for one in ranking.rank(functions, BORDER, 0.0, {})] == ["large", "small", "waits"]
+    assert [one.function.name for one in ranking.rank(functions, BORDER, 0.0, {}, 1000)] == ["large", "small", "waits"]
 
 
 def test_shares_come_from_the_samples_and_a_recursion_counts_once() -> None:

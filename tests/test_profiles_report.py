@@ -181,3 +181,6 @@ def test_a_lack_of_processors_is_said(recorded: Path) -> None:
     assert not any("Processors" in sentence for sentence in words.sentences(summary))
     summary["runs"][1]["control"]["processor"]["scheduler"]["queued"] = 0.31
     assert "had none up to 31% of the time" in words.sentences(summary)[-1]
+    last = summary["runs"][1]
+    (scaling,) = (sentence for sentence in words.sentences(summary) if "shortage" in sentence)
+    assert scaling.startswith(f"{last['implementation']}, from 1 to {last['matchers']} matchers: ")

@@ -14,7 +14,7 @@ RAW, SHIPPED = "sglang-rust-raw", "sglang-rust"
 
 def bars(times_raw: float, versus: str = RAW) -> tuple[Bar, ...]:
     """Our Rust so many times as fast as the peer, Cython within 1.5 × of Rust, the reference not behind SGLang-Py."""
-    label = "SGLang's raw binding" if versus == RAW else "SGLang-Rust"
+    label = "SGLang-Rust raw" if versus == RAW else "SGLang-Rust"
     return (
         Bar("rust", versus, 1 / times_raw, f"Rust at most 1/{times_raw:g} of {label}"),
         Bar("cython", "rust", 1.5, "Cython at most 1.5 × Rust"),

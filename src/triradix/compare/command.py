@@ -16,7 +16,8 @@ _NOTES = """\
 The peers (SGLang 0.5.23 and NVIDIA Dynamo) live in an environment of their own, --peers FOLDER: it is made if it is not
 there, which downloads about 2 GB and takes about 6 GB of disk. FOLDER/venv is a Python environment with torch, numpy,
 msgspec, pyzmq, pydantic and ai-dynamo-runtime, FOLDER/sgl the unpacked wheel of SGLang; links to either will do.
-Exit codes: 0 done, whatever the figures say; 1 ours answered differently, or failed; 2 the arguments cannot be used."""
+Exit codes: 0 done, whatever the figures say; 1 ours answered differently, or failed; 2 the arguments cannot be used;
+3 done, but without a peer that --systems names."""
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -30,7 +31,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     parser.add_argument("--quick", action="store_true", help="smaller, fewer rounds: under 3 minutes, not 10")
     parser.add_argument("--rows", default="*", metavar="PATTERNS", help="such as 'hot*,evict' (default: all)")
-    parser.add_argument("--systems", type=_systems, default=SYSTEMS, metavar="NAMES", help=f"of {names}")
+    parser.add_argument("--systems", type=_systems, metavar="NAMES", help=f"of {names} (default: all)")
     parser.add_argument(
         "--peers",
         metavar="FOLDER",
@@ -83,6 +84,7 @@ def compare(options: argparse.Namespace) -> int:
     from triradix.environments import EnvironmentMissing
 
     scale = QUICK if options.quick else FULL
+    systems: tuple[System, ...] = options.systems or SYSTEMS
     if options.rounds is not None:
         scale = replace(scale, rounds=options.rounds, fresh_rounds=min(scale.fresh_rounds, options.rounds))
     try:
@@ -104,7 +106,7 @@ def compare(options: argparse.Namespace) -> int:
         return _refuse(f"--peers {options.peers}: there is no folder {Path(options.peers).absolute().parent}")
     if options.peers not in (None, "none") and Path(options.peers).is_file():
         return _refuse(f"--peers {options.peers}: that is a file, not a folder")
-    if any(not system.ours for system in options.systems):
+    if any(not system.ours for system in systems):
         try:
             peers = find_or_make(options.peers)
         except EnvironmentMissing as error:
@@ -112,23 +114,23 @@ def compare(options: argparse.Namespace) -> int:
             print(f"triradix compare: no peers: {error}", file=sys.stderr)
     result = run(
         works,
-        options.systems,
+        systems,
         scale,
         seed=options.seed,
         peers=peers,
         not_installed=reason,
         watch=lambda title, number, total: print(f"{number + 1}/{total} {title}", file=sys.stderr, flush=True),
     )
-    for system in options.systems:
+    for system in systems:
         # Of peers that are not installed the sentence above has told.
         if system.name in result.missing and (system.ours or peers is not None):
             print(f"triradix compare: {system.label} is left out: {result.missing[system.name]}", file=sys.stderr)
     if "floor" in result.missing:
         print(f"triradix compare: there is no floor: {result.missing['floor']}", file=sys.stderr)
-    if not any(system.name in result.versions for system in options.systems):
+    if not any(system.name in result.versions for system in systems):
         return _refuse("none of the systems can run")
     used = options.peers or (str(DEFAULT) if peers else "none")
-    report = make_report(works, options.systems, scale, result, _command(options, used))
+    report = make_report(works, systems, scale, result, _command(options, used))
     # Narrower, the columns at the right would be cut off.
     print_table(report, Console(width=max(Console().width, WIDTH)))
     try:
@@ -137,7 +139,9 @@ def compare(options: argparse.Namespace) -> int:
     except OSError as error:
         return _refuse(f"{path} cannot be written: {error.strerror}")
     print(f"{options.json} and {options.html} written")
-    return 1 if any(failed(report)) else 0
+    if any(failed(report)):
+        return 1
+    return 3 if options.systems and any(system.name in result.missing for system in systems) else 0
 
 
 def _refuse(sentence: str) -> int:
@@ -150,9 +154,9 @@ def _command(options: argparse.Namespace, peers: str) -> str:
     words = ["triradix", "compare"] + (["--quick"] if options.quick else [])
     if options.rows != "*":
         words += ["--rows", options.rows]
-    if options.systems != SYSTEMS:
+    if options.systems:
         words += ["--systems", ",".join(system.name for system in options.systems)]
-    if any(not system.ours for system in options.systems):
+    if any(not system.ours for system in options.systems or SYSTEMS):
         words += ["--peers", peers]
     if options.rounds is not None:
         words += ["--rounds", str(options.rounds)]

@@ -167,9 +167,9 @@ def _missed(row: Row, bar: Bar, median: float, measured: Measured, labels: dict[
     slack = bar.slack is not None and median - quartiles(theirs)[1] <= bar.slack
     if ratio <= bar.limit or slack:
         return ""
-    found, least, most = (apart(value, [bar.limit], ratio_text) for value in (ratio, low, high))
-    beyond = f"{labels[bar.versus]}, more than {ratio_text(bar.limit)} ×"
-    return f"{who} takes {found} ({least}–{most}) × {beyond}; the bar: {bar.text}"
+    found, least, most = (apart(value, [bar.limit], speed_text) for value in (ratio, low, high))
+    beyond = f"{labels[bar.versus]} takes, more than {speed_text(bar.limit)}"
+    return f"{who} takes {found} ({least}–{most}) of what {beyond}; the bar: {bar.text}"
 
 
 def _behind_peers(row: Row, system: System, measured: Measured, labels: dict[str, str]) -> list[str]:
@@ -187,7 +187,7 @@ def _behind_peers(row: Row, system: System, measured: Measured, labels: dict[str
             continue
         ratio, _, _ = paired_ratio(ours, theirs)
         if ratio > 1 if row.lower_is_better else ratio < 1:
-            lost.append(f"{system.label} is behind {labels[peer]}: {apart(ratio, [1.0], ratio_text)} × its figure")
+            lost.append(f"{system.label} is behind {labels[peer]}: {apart(ratio, [1.0], speed_text)} its figure")
     return lost
 
 
@@ -203,8 +203,11 @@ def amount(value: float, unit: str, digits: int = 3) -> str:
     return f"{number(value * 1000, digits)} ns" if small else f"{number(value, digits)} {unit}"
 
 
-def ratio_text(ratio: float, digits: int = 3) -> str:
-    return f"{ratio:.{digits}g}"
+def speed_text(ratio: float, digits: int = 3, lower_is_better: bool = True) -> str:
+    """A ratio for people: 1.25× or 1/3.82; where more is better, never a fraction."""
+    if not lower_is_better or ratio >= 1 or ratio <= 0:
+        return f"{ratio:.{digits - 1}f}×"
+    return f"1/{1 / ratio:.{digits}g}"
 
 
 def apart(value: float, limits: Sequence[float], write: Callable[[float, int], str]) -> str:

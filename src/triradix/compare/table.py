@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from triradix.compare.report import Report, apart, number
+from triradix.compare.report import Report, apart, number, speed_text
 
 _HEADS = {
     "reference": "Python",
@@ -17,7 +17,7 @@ _HEADS = {
     "rust": "Rust",
     "sglang-py": "SGLang\nPython",
     "sglang-rust": "SGLang\nRust",
-    "sglang-rust-raw": "raw\nbinding",
+    "sglang-rust-raw": "SGLang\nRust raw",
 }
 
 
@@ -104,7 +104,7 @@ def ratio_to_peer(row: dict[str, Any], cell: dict[str, Any]) -> str:
     return apart(
         cell["ratio"]["median"],
         _limits_missed(cell, cell["ratio"]["versus"]),
-        lambda ratio, digits: speed_text(ratio, row["lower_is_better"], digits),
+        lambda ratio, digits: speed_text(ratio, digits, row["lower_is_better"]),
     )
 
 
@@ -114,7 +114,7 @@ def quartiles_text(cell: dict[str, Any]) -> str:
 
 def interval_text(row: dict[str, Any], cell: dict[str, Any]) -> str:
     """Where the ratio lies with 95 % confidence."""
-    low, high = (speed_text(cell["ratio"][end], row["lower_is_better"]) for end in ("low", "high"))
+    low, high = (speed_text(cell["ratio"][end], lower_is_better=row["lower_is_better"]) for end in ("low", "high"))
     return f"{low}–{high}"
 
 
@@ -122,17 +122,10 @@ def _limits_missed(cell: dict[str, Any], versus: str | None) -> list[float]:
     return [bar["limit"] for bar in cell["bars"] if bar["versus"] == versus and not bar["met"]]
 
 
-def speed_text(ratio: float, lower_is_better: bool = True, digits: int = 3) -> str:
-    """A ratio for people."""
-    if not lower_is_better or ratio >= 1 or ratio <= 0:
-        return f"{ratio:.{digits - 1}f}×"
-    return f"1/{1 / ratio:.{digits}g}"
-
-
 BUSY = 0.25
 """What load of other programs, of all cores, is worth a word."""
 _BESIDE = (
-    ("rust", "sglang-rust-raw", "Rust to SGLang's raw binding"),
+    ("rust", "sglang-rust-raw", "Rust to SGLang-Rust raw"),
     ("cython", "rust", "Cython to our Rust"),
     ("reference", "sglang-py", "Python to SGLang-Py"),
 )
@@ -148,15 +141,15 @@ def footnotes(report: Report) -> list[str]:
         else ""
     )
     notes = [
-        f"Medians of {report['rounds']} rounds in turns (A B B A). Below: the quartiles; {ratios}and f, times the "
-        "floor (✓: at most 1.35 × the floor + 150 ns).",
+        f"Medians of {report['rounds']} rounds in turns (A B B A); ✓ or ✗ beside them: whether it meets its bars. "
+        f"Below: the quartiles; {ratios}and f, times the floor (✓: at most 1.35 × the floor + 150 ns).",
         "GC is on; what the loop itself takes is subtracted, and what a process loses to others on its core left out; "
         + (
             "every process pinned to one core, but in the rows that say “on every core”."
             if report["pinned"]
             else "no pinning to a core on this system."
         ),
-        f"{machine['cpu']}, {machine['cores']} cores, {machine['python']}, {machine['system']}",
+        f"{machine['cpu']}, {machine['cores']} cores, {machine['python']}, {machine['system']}.",
     ]
     if report["load"] > BUSY * machine["cores"]:
         notes.append(
@@ -164,7 +157,7 @@ def footnotes(report: Report) -> list[str]:
             "began): the rows on every core say little then."
         )
     if "sglang-rust-raw" in there:
-        notes.insert(1, "The raw binding is SGLang's Rust tree without the Python that SGLang puts around it.")
+        notes.insert(1, "SGLang-Rust raw is SGLang's Rust tree without the Python that SGLang puts around it.")
     reasons: dict[str, list[str]] = {}
     for system in report["systems"]:
         if system["missing"]:
