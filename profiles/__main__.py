@@ -13,6 +13,7 @@ from pathlib import Path
 from rich.console import Console
 
 from profiles import candidates, pauses, record
+from profiles.arguments import make_folder, make_room
 from profiles.compare import compare, path_of
 from profiles.report import CannotReport, report
 from profiles.sampler import CannotRecord
@@ -67,6 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def collect(options: argparse.Namespace) -> None:
+    make_folder(options.out)
     print(f"the pauses of the collector, {options.nodes:,} nodes", file=sys.stderr)
     measured = pauses.measure_all(options.implementations, options.nodes, options.python)
     pauses.write(measured, options.out)
@@ -85,7 +87,7 @@ def write_report(folder: Path) -> None:
 def write_comparison(before: Path, after: Path, out: Path | None) -> None:
     page, picture, table = compare(before, after)
     path = out or path_of(after).with_name(f"{path_of(before).stem}..{path_of(after).stem}.html")
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_room(path)
     path.write_text(page, encoding="utf-8")
     path.with_suffix(".svg").write_text(picture, encoding="utf-8")
     Console().print(table)

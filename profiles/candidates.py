@@ -21,9 +21,9 @@ from rich.table import Table
 
 import triradix
 from profiles import ranking, sampler
+from profiles.arguments import a_second, at_least_one, make_room, seconds
 from profiles.program import Program, calls_a_second
 from profiles.ranking import Verdict
-from profiles.record import at_least_one
 from profiles.rows import time_text
 from profiles.sampler import CannotRecord
 from profiles.table import plain
@@ -37,14 +37,14 @@ SEEN = 0.02
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("program", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="a Python program")
-    parser.add_argument("--pid", type=int, help="of a running program, instead of a command")
+    parser.add_argument("--pid", type=at_least_one, help="of a running program, instead of a command")
     parser.add_argument(
         "--seconds", type=at_least_one, default=20, help="after which a run is stopped, or a look ends (default 20)"
     )
     parser.add_argument(
-        "--after", type=float, default=0.0, help="seconds from the start that are not sampled (default 0)"
+        "--after", type=seconds, default=0.0, help="seconds from the start that are not sampled (default 0)"
     )
-    parser.add_argument("--rate", type=at_least_one, default=50, help="samples a second (default 50)")
+    parser.add_argument("--rate", type=a_second, default=50, help="samples a second (default 50)")
     parser.add_argument(
         "--better-algorithm", nargs="+", default=[], metavar="FUNCTION", help="could be solved by a better algorithm"
     )
@@ -126,6 +126,8 @@ def say(what: str) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
+    if options.json:
+        make_room(options.json)  # now rather than after the runs
     found = look(options)
     verdicts: list[Verdict] = found["verdicts"]
     listed = [one for one in verdicts if max(one.function.held, one.function.wall) >= SEEN][:SHOWN]
@@ -154,13 +156,20 @@ def table(verdicts: Sequence[Verdict], found: dict[str, Any]) -> Table:
             f"{function.held:.0%}",
             "?" if function.calls is None else calls_text(function.calls, found["exact"]),
             "?" if function.cost is None else time_text(function.cost),
-            "?"
-            if function.cost is None
-            else f"{function.cost / found['border']:,.{0 if function.cost > 10 * found['border'] else 1}f}",
+            "?" if function.cost is None else crossings_text(function.cost / found["border"]),
             " ".join({None: "?", True: "yes", False: "no"}[answer] for answer in (one.often, one.bound, one.holds_up)),
             one.speedup_text,
         )
     return shown
+
+
+def crossings_text(crossings: float) -> str:
+    """Two digits: a crossing is not known better."""
+    rounded = float(f"{crossings:.2g}")
+    for factor, unit in ((1e9, " G"), (1e6, " M")):
+        if rounded >= factor:
+            return f"{rounded / factor:,.{0 if rounded >= 10 * factor else 1}f}{unit}"
+    return f"{rounded:,.{0 if rounded >= 10 else 1}f}"
 
 
 def calls_text(calls: float, exact: bool) -> str:

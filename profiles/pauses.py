@@ -22,6 +22,7 @@ from statistics import median
 from typing import Any
 
 import triradix
+from profiles.arguments import at_least_one
 from profiles.folded import ROOT
 from profiles.rows import time_text
 from profiles.sampler import CannotRecord
@@ -146,12 +147,11 @@ def lines(measured: Sequence[dict[str, Any]]) -> list[tuple[str, list[str]]]:
 
 
 def write(measured: Sequence[dict[str, Any]], folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
     (folder / FILE).write_text(json.dumps(measured, indent=2) + "\n", encoding="utf-8")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--nodes", type=int, default=NODES, help=f"of the full tree (default {NODES:,})")
+    parser.add_argument("--nodes", type=at_least_one, default=NODES, help=f"of the full tree (default {NODES:,})")
 
 
 if __name__ == "__main__":

@@ -59,6 +59,8 @@ class Program:
             process, pid = self._start(Path(folder, "run.json"), counts=False)
             try:
                 time.sleep(self.after)
+                if self.after and process.poll() is not None:
+                    raise CannotRecord(f"{self.command[0]} ended within {self.after:g} s: name a shorter --after")
                 return sampler.sample(pid, kind, rate, self.limit, by_function=True)
             finally:
                 sampler.stop(process)

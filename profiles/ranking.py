@@ -19,6 +19,8 @@ OWN_MOST = 0.8
 with all that it calls. (A loop that only calls others is not meant: those are.)"""
 WORTH = 0.05
 """The least share of the time that a rewrite must be able to save."""
+HANDED_ON = 0.9
+"""Of its time, what a single function that it calls takes, and that once a call: then that one is to be looked at."""
 BUSY = 0.8
 """The share of its time in which it must run, or want to, for being bound by processor or memory."""
 BORDER = 5
@@ -38,6 +40,8 @@ class Measured:
     where: Function
     caller: str
     """Who calls it most of the time, "" if nobody of the program does: a candidate within another one is part of it."""
+    callee: str
+    """Which one function takes nearly all of its time, once a call; "" if none does."""
     held: float
     """The share of the time in which it, or what it calls, held the GIL: what a rewrite could save at most."""
     own: float
@@ -102,13 +106,16 @@ def measured(
     busy: Counter[str] = Counter()
     own: Counter[str] = Counter()
     callers: dict[str, Counter[str]] = {}
+    callees: dict[str, Counter[str]] = {}
     for stack, count in gil.stacks.items():
         frames = python_frames(stack)
         if frames:
             own[frames[-1]] += count
-        for caller, frame in pairwise(filter(is_programs_own, frames)):
-            if caller != frame:
-                callers.setdefault(frame, Counter())[caller] += count
+        pairs = {pair for pair in pairwise(filter(is_programs_own, frames)) if pair[0] != pair[1]}
+        for caller, frame in pairs:
+            callers.setdefault(frame, Counter())[caller] += count
+            if frames.count(caller) == 1:  # else the callee's time is the caller's again
+                callees.setdefault(caller, Counter())[frame] += count
     for stack, count in idle.stacks.items():
         wants = waits.state(stack) in (waits.RUNNING, waits.GIL)
         for frame in set(python_frames(stack)):
@@ -121,11 +128,14 @@ def measured(
         where = place(frame)
         rate = None if calls is None else calls.get(where, 0.0)
         cost = running[frame] / total * processor / rate if rate and processor else None
+        callee, handed_on = callees[frame].most_common(1)[0] if frame in callees else ("", 0)
+        once = calls is not None and rate and calls.get(place(callee), 0.0) <= rate * (2 - HANDED_ON)
         found.append(
             Measured(
                 folded.function(frame),
                 where,
                 folded.function(callers[frame].most_common(1)[0][0]) if frame in callers else "",
+                folded.function(callee) if once and callee and handed_on >= HANDED_ON * held[frame] else "",
                 held[frame] / gil.intervals,
                 own[frame] / gil.intervals,
                 busy[frame] / seen[frame] if seen[frame] else 1.0,
@@ -191,6 +201,7 @@ def _judge(one: Measured, border: float, waiting: float, better: bool | None, sa
         (not bound, f"it waits {1 - one.busy:.0%} of its time for something else than the GIL"),
         (often is False, "it is called rarely, and its own lines take little: look at what it calls"),
         (often is None and one.own < WORTH, "its own lines take little: look at what it calls"),
+        (bool(one.callee), f"nearly all of its time is that of {one.callee}, once a call: look at that"),
         (dear is False, f"a call costs less than {BORDER} crossings"),
         (saving < WORTH, "crossing would take back what is saved"),
         (better is True, "a better algorithm comes first"),

@@ -22,6 +22,7 @@ from rich.console import Console
 
 import triradix
 from profiles import folded, sampler, waits
+from profiles.arguments import a_python, a_second, at_least_one, make_folder
 from profiles.flamegraph import flame_graph
 from profiles.load import PROMPTS, ROLES
 from profiles.sampler import CannotRecord
@@ -167,25 +168,13 @@ def keep(stem: Path, title: str, samples: sampler.Samples, facts: dict[str, Any]
         stem.with_name(stem.name + suffix).write_text(text, encoding="utf-8")
 
 
-def at_least_one(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise ValueError
-    return number
-
-
-def _absolute(path: str) -> str:
-    """Not resolved: a venv's Python is a link, and the place of the link is what makes it the venv's."""
-    return str(Path(path).absolute())
-
-
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--matchers", nargs="+", type=at_least_one, default=[1, 2, 4, 8], help="threads that match (default 1 2 4 8)"
     )
     parser.add_argument("--batch", type=at_least_one, default=64, help="keys a call; 1: single calls (default 64)")
     parser.add_argument("--seconds", type=at_least_one, default=3, help="length of each window (default 3)")
-    parser.add_argument("--rate", type=at_least_one, default=50, help="samples a second (default 50)")
+    parser.add_argument("--rate", type=a_second, default=50, help="samples a second (default 50)")
 
 
 def add_places(parser: argparse.ArgumentParser) -> None:
@@ -195,7 +184,7 @@ def add_places(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--python",
-        type=_absolute,
+        type=a_python,
         default=sys.executable,
         help="of the environment whose trees are recorded (default: this one)",
     )
@@ -206,7 +195,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     """Record everything that the options ask for, write summary.json, and show it."""
     if options.batch > PROMPTS:
         raise CannotRecord(f"--batch must not be above {PROMPTS}, the prompts of the load")
-    options.out.mkdir(parents=True, exist_ok=True)
+    make_folder(options.out)
     source = commit() or "unknown"
     runs = []
     for implementation in options.implementations:

@@ -24,8 +24,8 @@ KINDS: dict[str, tuple[str, ...]] = {
     "idle": ("--native", "--idle"),
 }
 """What is recorded, and py-spy's flags for it: who holds the GIL, who runs (with the frames of compiled code), and
-the same with those who wait. Native frames cannot be read
-without stopping the process for a moment; the GIL's holder can."""
+the same with those who wait. Native frames cannot be read without stopping the process for a moment; the GIL's holder
+can."""
 
 RIGHTS = "py-spy needs root, CAP_SYS_PTRACE (docker: --cap-add SYS_PTRACE) or kernel.yama.ptrace_scope = 0"
 
@@ -124,6 +124,8 @@ def _reason(pid: int, code: int, said: str) -> str:
     if refused:
         reason = re.sub(r"^(\d+|Error): ", "", refused[0])
         return f"py-spy may not look into process {pid}: {RIGHTS} ({reason})"
+    if "python version" in reason:
+        reason = f"it is no Python program, or none that py-spy knows ({reason})"
     return f"py-spy cannot record process {pid}: {reason}"
 
 

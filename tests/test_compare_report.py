@@ -163,6 +163,21 @@ def test_a_row_names_a_bar_that_this_run_can_judge() -> None:
     assert "SGLang" not in notes
 
 
+def test_what_a_ratio_is_to_is_said_also_where_it_is_unusual(capsys: pytest.CaptureFixture[str]) -> None:
+    made = report("hot-128,short-match")
+    versus = {(row["section"], name): cell["ratio"]["versus"]
+              for row in made["rows"] for name, cell in row["cells"].items() if cell["ratio"]}  # fmt: skip
+    assert versus["Calls of 16 tokens", "rust"] == "cython" and versus["Matching", "rust"] == "sglang-rust-raw"
+    said = (
+        "the ratio (Rust to SGLang-Rust raw, Cython to our Rust, Python to SGLang-Py; "
+        "in “Calls of 16 tokens” Cython to Python, Rust to Cython), where 1/5 means"
+    )
+    for shown in (_printed(made, capsys), " ".join(Page(render_page(made)).words)):
+        assert said in " ".join(shown.split())
+    alone = report("short-evict")
+    assert "in “Calls of 16 tokens” Cython to Python" in " ".join(footnotes(alone))
+
+
 def test_the_narrowest_table_shows_every_figure_whole(capsys: pytest.CaptureFixture[str]) -> None:
     made = report("hot*,batch*", rust=[0.08337] * 3, cython=[0.08123] * 3, sglang_rust_raw=[0.7891] * 3)
     for row in made["rows"]:

@@ -235,3 +235,43 @@ def test_the_collectors_pauses_of_each_tree(
     assert all(pause > 0 for generation in (*one["served"], *one["forced"]) for pause in generation)
     assert [len(generation) for generation in one["forced"]] == [pauses.FORCED] * 3
     assert "2,000 nodes" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["candidates", "--pid", "-5"], "argument --pid: -5 is not one of 1 … 1000000000"),
+        (["candidates", "--pid", "abc"], "argument --pid: 'abc' is not an integer"),
+        (["candidates", "--after", "-1", "--", "python"], "argument --after: -1 is not 0 or more"),
+        (["candidates", "--after", "nan", "--", "python"], "argument --after: nan is not 0 or more"),
+        (["candidates", "--after", "soon", "--", "python"], "argument --after: 'soon' is not a number"),
+        (["candidates", "--rate", "100000", "--", "python"], "argument --rate: 100000 is not one of 1 … 1000"),
+        (["record", "--seconds", "0"], "argument --seconds: 0 is not one of 1 …"),
+        (["record", "--python", "/nowhere/python"], "argument --python: /nowhere/python is no program"),
+        (["gc", "--nodes", "-5"], "argument --nodes: -5 is not one of 1 …"),
+    ],
+)
+def test_an_argument_that_cannot_be_used_is_one_sentence(
+    options: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(options)
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    stacks = [tmp_path / f"{name}.folded" for name in ("one", "two")]
+    for path in stacks:
+        path.write_text("main (a.py:1) 10\n")
+    for options in (
+        ["record", "--out", str(file)],
+        ["gc", "--out", str(file)],
+        ["compare", *map(str, stacks), "--out", str(file / "page.html")],
+    ):
+        assert main(options) == 1
+        assert capsys.readouterr().err == f"profiles: the folder {file} cannot be made: File exists\n"
+    assert main(["compare", *map(str, stacks), "--out", str(tmp_path)]) == 1
+    assert capsys.readouterr().err == f"profiles: {tmp_path} cannot be written: it is a folder\n"

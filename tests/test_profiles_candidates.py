@@ -50,6 +50,12 @@ def test_a_hot_loop_is_the_candidate(can_sample: None, tmp_path: Path, capsys: p
     assert score["saving"] > 0.5
 
 
+def test_what_only_calls_the_hot_loop_is_none(can_sample: None) -> None:
+    found = look("wrapped.py")
+    assert chosen(found) == ["score"]
+    assert "nearly all of its time is that of score" in named(found)["checked"].why
+
+
 def test_a_function_that_costs_less_than_the_border_is_none(can_sample: None) -> None:
     found = look("cheap_calls.py")
     add = named(found)["add"]
@@ -124,6 +130,9 @@ def test_a_running_program_is_judged_by_its_shares(can_sample: None, tmp_path: P
         (["--", "/nowhere/python"], "/nowhere/python cannot be started: No such file or directory"),
         (["--", "/bin/true"], "/bin/true starts no Python that runs its sitecustomize"),
         (["--", sys.executable, "-c", "raise SystemExit(3)"], "ended with exit status 3"),
+        (["--after", "0.5", "--", sys.executable, "-c", "pass"], "ended within 0.5 s: name a shorter --after"),
+        (["--json", f"{__file__}/found.json", "--", sys.executable], "/test_profiles_candidates.py cannot be made"),
+        (["--json", str(PLANTED), "--", sys.executable], "planted cannot be written: it is a folder"),
     ],
 )
 def test_what_cannot_be_looked_at_is_one_sentence(
@@ -132,6 +141,15 @@ def test_what_cannot_be_looked_at_is_one_sentence(
     assert main(["candidates", *options]) == 1
     said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("profiles: ")]
     assert len(said) == 1 and reason in said[0]
+
+
+def test_what_is_no_python_is_said_to_be_none(can_sample: None, capsys: pytest.CaptureFixture[str]) -> None:
+    with subprocess.Popen(["sleep", "60"]) as process:
+        try:
+            assert main(["candidates", "--pid", str(process.pid), "--seconds", "1"]) == 1
+        finally:
+            process.kill()
+    assert "it is no Python program" in capsys.readouterr().err
 
 
 def test_calls_are_counted_exactly_in_every_thread(tmp_path: Path) -> None:
@@ -200,12 +218,46 @@ def test_the_workload_runs_in_one_process(own_implementation: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_what_only_hands_on_is_none_but_a_loop_or_a_recursion_is() -> None:
+    main, wrapper, work, loop = "main (p.py:1)", "wrapper (p.py:3)", "work (p.py:9)", "loop (p.py:20)"
+    walk, visit = "walk (p.py:30)", "visit (p.py:40)"
+    stacks = Counter(
+        {
+            (main, wrapper, work): 40,
+            (main, wrapper): 2,
+            (main, loop, work): 10,
+            (main, walk, visit): 5,
+            (main, walk, visit, walk, visit): 40,
+        }
+    )
+    all_kinds = [sampler.Samples(kind, (), 100, 0, stacks, {}) for kind in ("gil", "cpu", "idle")]
+    rates = {1: 1.0, 3: 5000.0, 9: 5050.0, 20: 50.0, 30: 9000.0, 40: 9000.0}
+    calls = {("p.py", line): rate for line, rate in rates.items()}
+    found = {one.name: one.callee for one in ranking.measured(*all_kinds, calls, 1.0)}
+    assert found == {"main": "", "wrapper": "work", "work": "", "loop": "", "walk": "", "visit": ""}
+    assert not any(one.callee for one in ranking.measured(*all_kinds, None, None))
+
+
+def test_crossings_have_the_digits_that_are_known() -> None:
+    said = {crossings: candidates.crossings_text(crossings) for crossings in (0.04, 9.96, 124.0, 60_783_783.0, 2.2e9)}
+    assert list(said.values()) == ["0.0", "10", "120", "61 M", "2.2 G"]
+
+
 def test_crossing_into_rust_is_measured() -> None:
     assert 5e-9 < candidates.crossing() < 5e-6
 
 
 def function(**changes: Any) -> ranking.Measured:
-    usual = {"name": "f", "where": ("a.py", 1), "caller": "", "held": 0.5, "own": 0.4, "busy": 1.0, "wall": 0.5}
+    usual = {
+        "name": "f",
+        "where": ("a.py", 1),
+        "caller": "",
+        "callee": "",
+        "held": 0.5,
+        "own": 0.4,
+        "busy": 1.0,
+        "wall": 0.5,
+    }
     return ranking.Measured(**{**usual, "calls": 5000.0, "cost": 1e-4, **changes})
 
 
@@ -218,6 +270,7 @@ def function(**changes: Any) -> ranking.Measured:
         ({"calls": 900.0, "own": 0.1}, "called rarely"),
         ({"calls": 900.0, "own": 0.4}, ""),  # a loop of its own
         ({"calls": 900.0, "own": 0.3}, "called rarely"),  # a loop over others
+        ({"callee": "g"}, "that of g, once a call"),
         ({"cost": 200e-9, "calls": 2.5e6}, "less than 5 crossings"),
         ({"cost": 500e-9, "calls": 9.9e6}, "crossing would take back"),
         ({"calls": None, "cost": None}, ""),

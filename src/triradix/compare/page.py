@@ -18,6 +18,7 @@ from triradix.compare.table import (
     nothing_lost,
     quartiles_text,
     ratio_to_peer,
+    ratios_text,
     stands_in,
     title_text,
 )
@@ -49,12 +50,12 @@ def style(name: str) -> str:
 
 
 def _introduction(report: Report) -> str:
+    ratios = f"{text}, and " if (text := ratios_text(report)) else ""
     quick = " This was a quick run: smaller, with fewer rounds." if report["quick"] else ""
     return (
         "Every system in a process of its own on the same core, in turns, in one run: medians, and below them the "
-        "quartiles. Below ours the ratio to a peer, where 1/5 means a fifth of its figure, with its interval of 95 % "
-        "confidence, and the quotient to the floor, which is what the machine takes to compare the same tokens and to "
-        f"load once for each hop.{quick}"
+        f"quartiles. Below ours {ratios}the quotient to the floor, which is what the machine takes to compare the same "
+        f"tokens and to load once for each hop.{quick}"
     )
 
 
@@ -92,10 +93,10 @@ def _figures(report: Report) -> list[str]:
     if any(floor is not None for floor in floors):
         times.append(Series("floor", "plain", lengths, floors))
     readout = ("{x} tokens: ", "{name} {y}")
-    figures = [line_chart("Time a match", times, x, log_axis(_values(times), _time), readout)]
+    figures = [line_chart("Time a match, over its tokens", times, x, log_axis(_values(times), _time), readout)]
     if quotients:
         axis = log_axis(_values(quotients), lambda value: f"{number(value)}×")
-        figures.append(line_chart("As a multiple of the floor", quotients, x, axis, readout))
+        figures.append(line_chart("As a multiple of the floor, over the tokens", quotients, x, axis, readout))
     return figures
 
 

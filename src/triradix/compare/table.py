@@ -131,18 +131,40 @@ _BESIDE = (
 )
 
 
+def ratios_text(report: Report) -> str:
+    """What the ratios below our figures are; "" if there are none."""
+    sections: dict[tuple[str, str], list[str]] = {}
+    for row in report["rows"]:
+        for name, cell in row["cells"].items():
+            if cell["ratio"]:
+                sections.setdefault((name, cell["ratio"]["versus"]), []).append(row["section"])
+    if not sections:
+        return ""
+    usual = {(ours, theirs): text for ours, theirs, text in _BESIDE}
+    beside = ", ".join(text for pair, text in usual.items() if pair in sections)
+    others: dict[str, list[str]] = {}
+    for (ours, theirs), named in sections.items():
+        if (ours, theirs) not in usual:
+            for section in dict.fromkeys(named):
+                others.setdefault(section, []).append(f"{_label(report, ours)} to {_label(report, theirs)}")
+    for section, pairs in others.items():
+        beside += f"{'; ' if beside else ''}in “{section}” {', '.join(pairs)}"
+    return f"the ratio ({beside}), where 1/5 means a fifth of its figure, with its interval of 95 % confidence"
+
+
+def _label(report: Report, name: str) -> str:
+    label: str = next(system["label"] for system in report["systems"] if system["name"] == name)
+    return label.removesuffix(" (ours)")
+
+
 def footnotes(report: Report) -> list[str]:
     machine = report["machine"]
     there = {system["name"] for system in report["systems"] if system["version"]}
-    beside = ", ".join(text for ours, theirs, text in _BESIDE if {ours, theirs} <= there)
-    ratios = (
-        f"the ratio ({beside}), where 1/5 means a fifth of its figure, with its interval of 95 % confidence; "
-        if beside
-        else ""
-    )
+    ratios = f"{text}; " if (text := ratios_text(report)) else ""
     notes = [
         f"Medians of {report['rounds']} rounds in turns (A B B A); ✓ or ✗ beside them: whether it meets its bars. "
-        f"Below: the quartiles; {ratios}and f, times the floor (✓: at most 1.35 × the floor + 150 ns).",
+        f"Below: the quartiles; {ratios}and the quotient to the floor (in a terminal f; ✓: at most 1.35 × the floor "
+        "+ 150 ns).",
         "GC is on; what the loop itself takes is subtracted, and what a process loses to others on its core left out; "
         + (
             "every process pinned to one core, but in the rows that say “on every core”."
