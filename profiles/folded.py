@@ -15,6 +15,8 @@ from typing import Any
 
 Stack = tuple[str, ...]
 OTHER = "other"
+NO_FRAMES = "[no frames]"
+"""The stack of a thread that changed while it was read: with --nonblocking py-spy now and then finds it empty."""
 ROOT = Path(__file__).resolve().parent.parent
 _PLACES = [
     f"{ROOT}/.profiling/src",
@@ -50,7 +52,7 @@ def of_speedscope(document: Mapping[str, Any]) -> Counter[Stack]:
     frames = [frame_text(frame) for frame in document["shared"]["frames"]]
     stacks: Counter[Stack] = Counter()
     for thread in document["profiles"]:
-        stacks.update(tuple(frames[at] for at in sample) for sample in thread["samples"])
+        stacks.update(tuple(frames[at] for at in sample) or (NO_FRAMES,) for sample in thread["samples"])
     return stacks
 
 

@@ -58,7 +58,7 @@ def report(folder: Path) -> str:
     machine, load = summary["machine"], summary["load"]
     origin = (
         f"Commit {summary['commit'] or 'unknown'}, {summary['created'][:10]}, {machine['cpu']}, {machine['cores']} "
-        f"cores, {machine['python']}. N threads match, {load['batch']} keys a call; one inserts and evicts; one "
+        f"cores, {machine['python']}. N threads match, {rows.keys_text(load['batch'])}; one inserts and evicts; one "
         f"stands for the engine's own Python code and counts. Each window took {load['seconds']} s, {load['rate']} "
         "samples a second."
     )
@@ -67,9 +67,11 @@ def report(folder: Path) -> str:
         *(f"<li>{escape(sentence)}</li>" for sentence in sentences(summary)),
         "</ul><h2>In figures</h2>",
         _table(summary, rows.COLUMNS, rows.row, rows.GROUPS),
-        "<h2>Over the threads</h2>",
+        "<h2>Over the number of matchers</h2>",
         _curves(summary),
-        "<h2>What the sampling cost</h2><p>Look-ups a second while sampled, beside those of the unprofiled window.</p>",
+        "<h2>What the sampling cost</h2><p>Look-ups a second while sampled, beside those of the unprofiled window. "
+        "More than 100%: a thread that is stopped hands the GIL on to those behind it, or other programs took less of "
+        "the machine.</p>",
         _table(summary, rows.COST_COLUMNS, rows.cost_row),
         *_collector(folder),
         "<h2>Flame graphs</h2>",

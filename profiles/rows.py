@@ -67,6 +67,10 @@ def kept_speed(run: dict[str, Any]) -> float:
     return kept
 
 
+def keys_text(batch: int) -> str:
+    return f"{batch} {'key' if batch == 1 else 'keys'} a call"
+
+
 def time_text(seconds: float) -> str:
     scales = ((1, "s"), (1e3, "ms"), (1e6, "µs"), (1e9, "ns"))
     factor, unit = next((scale for scale in scales if seconds * scale[0] >= 1), scales[-1])

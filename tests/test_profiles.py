@@ -73,13 +73,16 @@ def test_speedscope_becomes_folded_stacks_over_all_threads() -> None:
     ]
     document = {
         "shared": {"frames": frames},
-        "profiles": [{"samples": [[0, 1], [0, 1], [0]]}, {"samples": [[0, 1], [2]]}],
+        "profiles": [{"samples": [[0, 1], [0, 1], [0]]}, {"samples": [[0, 1], [2], []]}],
     }
-    assert folded.of_speedscope(document) == {
+    stacks = folded.of_speedscope(document)
+    assert stacks == {
         ("outer (a.py:3)", "inner,most (reference/walk.py:7)"): 3,
         ("outer (a.py:3)",): 1,
         ("[no name] (libc.so.6)",): 1,
+        (folded.NO_FRAMES,): 1,
     }
+    assert dict(folded.read(folded.write(stacks).splitlines())) == stacks
 
 
 @pytest.mark.parametrize(

@@ -184,3 +184,7 @@ def test_a_lack_of_processors_is_said(recorded: Path) -> None:
     last = summary["runs"][1]
     (scaling,) = (sentence for sentence in words.sentences(summary) if "shortage" in sentence)
     assert scaling.startswith(f"{last['implementation']}, from 1 to {last['matchers']} matchers: ")
+
+
+def test_one_key_is_one() -> None:
+    assert [rows.keys_text(batch) for batch in (1, 64)] == ["1 key a call", "64 keys a call"]

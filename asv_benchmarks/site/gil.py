@@ -48,7 +48,7 @@ def gil_part(made: Path, site: Path) -> Part:
         if run["matchers"] in (min(numbers), max(numbers))
     ]
     body = (
-        f"<p>Threads match, {summary['load']['batch']} keys a call, one inserts and evicts, and one stands for the "
+        f"<p>Threads match, {rows.keys_text(summary['load']['batch'])}, one inserts and evicts, and one stands for the "
         f"engine's own Python code. py-spy says who holds the GIL; work was counted while nobody looked on.</p>"
         f"<ul>{said}</ul>{table(rows.COLUMNS, lines, rows.GROUPS)}"
         f'<div class="figures">{"".join(pictures)}</div>{links(ways)}'
