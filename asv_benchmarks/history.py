@@ -116,7 +116,7 @@ def main(arguments: list[str]) -> int:
             return 1
         print(f"{count} commits of {arguments[1]} are in {KEPT.relative_to(FOLDER.parent)}")
     elif arguments == ["restore"]:
-        print(f"{restore()} files of the kept history are among the results again")
+        print(f"the kept history is among the results: {restore()} files were missing there")
     else:
         print("usage: python -m asv_benchmarks.history keep MACHINE | restore", file=sys.stderr)
         return 2

@@ -21,7 +21,7 @@ from typing import Any
 from rich.console import Console
 
 import triradix
-from profiles import folded, sampler, waits
+from profiles import folded, rows, sampler, waits
 from profiles.arguments import a_python, a_second, at_least_one, make_folder
 from profiles.flamegraph import flame_graph
 from profiles.load import PROMPTS, ROLES
@@ -118,7 +118,12 @@ def record(implementation: str, matchers: int, options: argparse.Namespace, sour
                 samples = sampler.sample(running.pid, kind, options.rate, options.seconds, py_spy=py_spy)
             name = f"{implementation}-{source}-{matchers}-{kind}"
             recordings[kind] = {"name": name, **figures(samples), "window": asdict(window[0])}
-            keep(options.out / name, f"{implementation}, {matchers} matchers, {kind}", samples, recordings[kind])
+            keep(
+                options.out / name,
+                f"{implementation}, {rows.matchers_text(matchers)}, {kind}",
+                samples,
+                recordings[kind],
+            )
         alone = running.alone
     return {
         "implementation": implementation,

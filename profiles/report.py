@@ -188,7 +188,7 @@ def _graphs(folder: Path, summary: dict[str, Any]) -> str:
             }
             for name, one in stacks.items():
                 flags = " ".join(runs[name, number]["recordings"][kind]["flags"])
-                graph = flamegraph.flame_graph(one, f"{name}, {number} matchers: {KIND_TEXTS[kind]}")
+                graph = flamegraph.flame_graph(one, f"{name}, {rows.matchers_text(number)}: {KIND_TEXTS[kind]}")
                 single.append(figure(graph, name, f"py-spy record {flags}", kind, number))
             for before, after in combinations(stacks, 2):
                 graph = flamegraph.differential(stacks[before], stacks[after], f"from {before} to {after}")

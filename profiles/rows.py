@@ -67,6 +67,10 @@ def kept_speed(run: dict[str, Any]) -> float:
     return kept
 
 
+def matchers_text(number: int) -> str:
+    return f"{number} {'matcher' if number == 1 else 'matchers'}"
+
+
 def keys_text(batch: int) -> str:
     return f"{batch} {'key' if batch == 1 else 'keys'} a call"
 

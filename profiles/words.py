@@ -86,4 +86,4 @@ def _queued(run: dict[str, Any]) -> float:
 
 
 def _threads(run: dict[str, Any]) -> str:
-    return f"{run['matchers']} matcher{'s' if run['matchers'] > 1 else ''}"
+    return rows.matchers_text(run["matchers"])

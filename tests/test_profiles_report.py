@@ -187,4 +187,5 @@ def test_a_lack_of_processors_is_said(recorded: Path) -> None:
 
 
 def test_one_key_is_one() -> None:
+    assert [rows.matchers_text(number) for number in (1, 2)] == ["1 matcher", "2 matchers"]
     assert [rows.keys_text(batch) for batch in (1, 64)] == ["1 key a call", "64 keys a call"]
