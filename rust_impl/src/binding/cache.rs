@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 use super::arguments::{Given, count, int64, length, namespace};
-use super::arrays::{Slots, copied};
+use super::arrays::{Slots, copied, filled};
 use super::batch::Batch;
 use super::errors::{failure, no_memory, not_copied, value_error};
 use super::events::shown_event;
@@ -291,7 +291,18 @@ impl RadixCache {
     fn evict(&self, py: Python<'_>, num_tokens: &Bound<'_, PyAny>) -> PyResult<Py<EvictResult>> {
         let units = count(num_tokens, "num_tokens")?;
         let result = EvictResult::begin(py)?;
-        let result = result.end(self.tree.write(py, |tree| tree.evict(units))?.map_err(no_memory)?);
+        // To make an array may let others change the tree, so that it is not the right size any more.
+        let result = loop {
+            let size = self.tree.read(py, |tree| tree.evictable(units))?;
+            let mut done = false;
+            let array = filled(py, size, |slots| {
+                done = self.tree.write(py, |tree| tree.evict_into(units, slots))?.map_err(no_memory)?;
+                Ok(())
+            })?;
+            if done {
+                break result.end_with(size, array.unbind());
+            }
+        };
         hand_over(py)?;
         Ok(result)
     }

@@ -89,7 +89,7 @@ impl End {
 
 /// Refuses a PyO3 that lays objects out in a way unknown here.
 pub fn refuse_other_layouts(py: Python<'_>) -> PyResult<()> {
-    if holds_only::<MatchResult>(py) && holds_only::<InsertResult>(py) {
+    if holds_only::<MatchResult>(py) && holds_only::<InsertResult>(py) && holds_only::<EvictResult>(py) {
         return Ok(());
     }
     Err(PyImportError::new_err("the Rust tree was built with a PyO3 that lays out objects in a way unknown to it"))
@@ -346,19 +346,36 @@ impl InsertResult {
 #[pyclass(frozen, module = "triradix.rust_impl")]
 pub struct EvictResult {
     num_tokens: Late<usize>,
-    /// Until they are in the array.
+    /// As the eviction has filled it, where it was known beforehand how many would go.
+    array: Late<Option<Py<Slots>>>,
+    /// Else what it freed, until that is in an array.
     slots: Mutex<Vec<i64>>,
     indices: OnceLock<Py<Slots>>,
 }
 
 impl EvictResult {
     pub fn begin(py: Python<'_>) -> PyResult<Begun<Py<Self>>> {
-        let result = Self { num_tokens: Late::new(0), slots: Mutex::new(Vec::new()), indices: OnceLock::new() };
-        Ok(Begun(Py::new(py, result)?))
+        let result = Self {
+            num_tokens: Late::new(0),
+            array: Late::new(None),
+            slots: Mutex::new(Vec::new()),
+            indices: OnceLock::new(),
+        };
+        // SAFETY: O2.
+        Ok(Begun(unsafe { new_in_place(py, result)? }))
     }
 }
 
 impl Begun<Py<EvictResult>> {
+    pub fn end_with(self, freed: usize, array: Py<Slots>) -> Py<EvictResult> {
+        let result = self.0.get();
+        // SAFETY: O1: `self` is the only reference, and gone now.
+        *unsafe { result.num_tokens.get_mut() } = freed;
+        // SAFETY: O1.
+        *unsafe { result.array.get_mut() } = Some(array);
+        self.0
+    }
+
     pub fn end(self, evicted: Evicted) -> Py<EvictResult> {
         let result = self.0.get();
         // SAFETY: O1: `self` is the only reference, and gone now.
@@ -376,10 +393,10 @@ impl EvictResult {
         number(py, *self.num_tokens.get())
     }
 
-    /// Their slots: page by page in the order of eviction, in token order within a page. Made on first use.
+    /// Their slots: page by page in the order of eviction, in token order within a page.
     #[getter]
     fn indices(&self, py: Python<'_>) -> PyResult<Py<Slots>> {
-        if let Some(made) = self.indices.get() {
+        if let Some(made) = self.array.get().as_ref().or_else(|| self.indices.get()) {
             return Ok(made.clone_ref(py));
         }
         let make = || {

@@ -3,6 +3,7 @@
 //! A run without children that has pages below `locked_end` is a candidate. Candidates stand in a queue for each space,
 //! and the spaces in a heap by their smallest rank, so nothing here walks the leaves.
 
+use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 use super::config::Policy;
@@ -18,6 +19,39 @@ use super::{NIL, NoMemory};
 /// The slots that an eviction freed: page by page in the order of eviction, in token order within a page.
 pub struct Evicted {
     pub slots: Vec<i64>,
+}
+
+/// Where they go.
+trait Freed: Extend<i64> {
+    fn count(&self) -> usize;
+}
+
+impl Freed for Vec<i64> {
+    fn count(&self) -> usize {
+        self.len()
+    }
+}
+
+/// Memory of somebody else's that has room for all of them.
+struct Room<'a> {
+    slots: &'a mut [MaybeUninit<i64>],
+    count: usize,
+}
+
+impl Extend<i64> for Room<'_> {
+    #[inline]
+    fn extend<T: IntoIterator<Item = i64>>(&mut self, freed: T) {
+        for (slot, freed) in self.slots[self.count..].iter_mut().zip(freed) {
+            slot.write(freed);
+            self.count += 1;
+        }
+    }
+}
+
+impl Freed for Room<'_> {
+    fn count(&self) -> usize {
+        self.count
+    }
 }
 
 /// Who asks for `i64::MAX` units or more wants all that can go.
@@ -102,54 +136,48 @@ impl Tree {
         reserved
     }
 
+    /// How many units `evict` frees if `units` are asked for: whole pages, as far as there are.
+    #[inline]
+    pub fn evictable(&self, units: u64) -> usize {
+        let page = self.config.page_size;
+        let wanted = usize::try_from(units).unwrap_or(usize::MAX).div_ceil(page).saturating_mul(page);
+        wanted.min(self.total_units - self.protected_units)
+    }
+
     /// Frees pages until at least `units` units are free or no page can go.
     pub fn evict(&mut self, units: u64) -> Result<Evicted, NoMemory> {
-        let evicted = self.evict_from(units, |tree| tree.ranked_spaces.top().map(|(_, space)| space))?;
-        tell_if_short(evicted.slots.len(), units, self.total_units > 0);
-        Ok(evicted)
+        let mut slots = Vec::new();
+        slots.try_reserve_exact(self.evictable(units))?;
+        self.evict_from_all(units, &mut slots)?;
+        Ok(Evicted { slots })
+    }
+
+    /// The same, with the slots written to `room`. False, and nothing happens, if that has not just the size of
+    /// `evictable`.
+    pub fn evict_into(&mut self, units: u64, room: &mut [MaybeUninit<i64>]) -> Result<bool, NoMemory> {
+        let wanted = self.evictable(units);
+        if room.len() != wanted {
+            return Ok(false);
+        }
+        let mut room = Room { slots: room, count: 0 };
+        self.evict_from_all(units, &mut room)?;
+        assert_eq!(room.count, wanted, "what is not locked can go");
+        Ok(true)
+    }
+
+    fn evict_from_all(&mut self, units: u64, slots: &mut impl Freed) -> Result<(), NoMemory> {
+        self.evict_from(units, slots, |tree| tree.ranked_spaces.top().map(|(_, space)| space))?;
+        tell_if_short(slots.count(), units, self.total_units > 0);
+        Ok(())
     }
 
     /// The same in one namespace.
     pub fn evict_namespace(&mut self, namespace: &Option<Arc<Namespace>>, units: u64) -> Result<Evicted, NoMemory> {
-        let evicted = self.evict_from(units, |tree| tree.space(namespace))?;
-        tell_if_short(evicted.slots.len(), units, self.space(namespace).is_some());
-        Ok(evicted)
-    }
-
-    fn evict_from(&mut self, units: u64, next_space: impl Fn(&Tree) -> Option<u32>) -> Result<Evicted, NoMemory> {
-        self.drain_touches()?;
-        let page = self.config.page_size;
-        let most = self.total_units - self.protected_units;
-        // Everything that can fail comes first.
-        let wanted = usize::try_from(units).unwrap_or(usize::MAX).div_ceil(page).saturating_mul(page).min(most);
-        let mut slots: Vec<i64> = Vec::new();
+        let mut slots = Vec::new();
+        let wanted = self.evictable(units);
         slots.try_reserve_exact(wanted)?;
-        let mut hashes: Vec<i64> = Vec::new();
-        if self.config.events {
-            hashes.try_reserve_exact(wanted / page)?;
-            self.events.try_reserve(1)?;
-        }
-        while slots.len() < wanted {
-            let Some(space) = next_space(self) else { break };
-            let Some((_, run)) = self.first_candidate(space) else { break };
-            // Who is likely to be next, since it is cold.
-            if let [_, Some(next)] = self.neighbours(run) {
-                self.prefetch_slots(next);
-            }
-            self.evict_tail(run, wanted - slots.len(), &mut slots, &mut hashes);
-        }
-        self.evicted_units += slots.len() as u64;
-        if !slots.is_empty() {
-            note(Kind::Evict, slots.len(), self.total_units);
-        }
-        if !hashes.is_empty() {
-            self.events.push_back(Event::Removed { hashes });
-        }
-        if self.runs.len() == 0 && !slots.is_empty() {
-            self.release_memory();
-        } else {
-            self.compact_some();
-        }
+        self.evict_from(units, &mut slots, |tree| tree.space(namespace))?;
+        tell_if_short(slots.len(), units, self.space(namespace).is_some());
         let mut exact = Vec::new();
         // `shrink_to_fit` would abort for want of memory.
         if slots.len() < wanted / 2 && exact.try_reserve_exact(slots.len()).is_ok() {
@@ -159,8 +187,48 @@ impl Tree {
         Ok(Evicted { slots })
     }
 
+    /// `slots` has room for all that can go.
+    fn evict_from(
+        &mut self,
+        units: u64,
+        slots: &mut impl Freed,
+        next_space: impl Fn(&Tree) -> Option<u32>,
+    ) -> Result<(), NoMemory> {
+        self.drain_touches()?;
+        let wanted = self.evictable(units);
+        // Everything that can fail comes first.
+        let mut hashes: Vec<i64> = Vec::new();
+        if self.config.events {
+            hashes.try_reserve_exact(wanted / self.config.page_size)?;
+            self.events.try_reserve(1)?;
+        }
+        while slots.count() < wanted {
+            let Some(space) = next_space(self) else { break };
+            let Some((_, run)) = self.first_candidate(space) else { break };
+            // Who is likely to be next, since it is cold.
+            if let [_, Some(next)] = self.neighbours(run) {
+                self.prefetch_slots(next);
+            }
+            self.evict_tail(run, wanted - slots.count(), slots, &mut hashes);
+        }
+        let freed = slots.count();
+        self.evicted_units += freed as u64;
+        if freed > 0 {
+            note(Kind::Evict, freed, self.total_units);
+        }
+        if !hashes.is_empty() {
+            self.events.push_back(Event::Removed { hashes });
+        }
+        if self.runs.len() == 0 && freed > 0 {
+            self.release_memory();
+        } else {
+            self.compact_some();
+        }
+        Ok(())
+    }
+
     /// Frees the last segment of a candidate, or as many of its pages as `wanted` units (whole pages) take.
-    fn evict_tail(&mut self, run: u32, wanted: usize, slots: &mut Vec<i64>, hashes: &mut Vec<i64>) {
+    fn evict_tail(&mut self, run: u32, wanted: usize, slots: &mut impl Freed, hashes: &mut Vec<i64>) {
         let page = self.config.page_size;
         let (start, end) = (self.runs[run].start(), self.runs[run].end());
         let mark = self.runs[run].marks;

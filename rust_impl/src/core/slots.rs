@@ -121,11 +121,11 @@ impl<'a> Slots<'a> {
     }
 
     /// The last page first, in token order within a page.
-    pub fn append_pages_backwards(self, page: usize, to: &mut Vec<i64>) {
+    pub fn append_pages_backwards(self, page: usize, to: &mut impl Extend<i64>) {
         match self {
             Slots::Consecutive { first, count } if page == 1 => to.extend(consecutive(first, count).rev()),
             Slots::Narrow(slots) if page == 1 => to.extend(slots.iter().rev().map(|&slot| i64::from(slot))),
-            Slots::Wide(slots) if page == 1 => to.extend(slots.iter().rev()),
+            Slots::Wide(slots) if page == 1 => to.extend(slots.iter().rev().copied()),
             Slots::Consecutive { first, count } => {
                 for start in (0..count).step_by(page).rev() {
                     to.extend(consecutive(first.wrapping_add(start as i64), page));
@@ -136,7 +136,7 @@ impl<'a> Slots<'a> {
                     to.extend(page.iter().map(|&slot| i64::from(slot)));
                 }
             }
-            Slots::Wide(slots) => slots.rchunks_exact(page).for_each(|page| to.extend_from_slice(page)),
+            Slots::Wide(slots) => slots.rchunks_exact(page).for_each(|page| to.extend(page.iter().copied())),
         }
     }
 }
