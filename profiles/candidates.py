@@ -175,6 +175,8 @@ def crossings_text(crossings: float) -> str:
 def calls_text(calls: float, exact: bool) -> str:
     if calls < 1:
         return "below 1"
+    if not exact:
+        calls = float(f"{calls:.2g}")
     text = f"{calls / 1e6:,.1f} M" if calls >= 1e6 else f"{calls:,.0f}"
     return text if exact else f"~{text}"
 

@@ -236,6 +236,12 @@ def test_each_profile_is_part_of_the_next_and_has_all_three(names: list[str]) ->
         assert by_implementation["reference"] == by_implementation["cython"] == by_implementation["rust"]
 
 
+def test_the_readme_counts_them_right(names: list[str]) -> None:
+    said = (FOLDER / "README.md").read_text()
+    assert f"everything at every size, {len(names)} figures" in said
+    assert "sixteen headlines" in said and len(selections.HISTORY) == 16
+
+
 def test_thresholds_are_for_what_there_is(names: list[str]) -> None:
     assert CONF["continuous_factor"] == bench.continuous_factor() > 1
     for regex, threshold in CONF["regressions_thresholds"].items():

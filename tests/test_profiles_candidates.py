@@ -238,6 +238,11 @@ def test_what_only_hands_on_is_none_but_a_loop_or_a_recursion_is() -> None:
     assert not any(one.callee for one in ranking.measured(*all_kinds, None, None))
 
 
+def test_an_estimate_of_calls_has_two_digits() -> None:
+    assert [candidates.calls_text(8_276.0, exact) for exact in (True, False)] == ["8,276", "~8,300"]
+    assert [candidates.calls_text(calls, False) for calls in (0.4, 3.26, 2.44e6)] == ["below 1", "~3", "~2.4 M"]
+
+
 def test_crossings_have_the_digits_that_are_known() -> None:
     said = {crossings: candidates.crossings_text(crossings) for crossings in (0.04, 9.96, 124.0, 60_783_783.0, 2.2e9)}
     assert list(said.values()) == ["0.0", "10", "120", "61 M", "2.2 G"]
