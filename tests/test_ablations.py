@@ -67,12 +67,12 @@ def test_a_group_is_a_table_of_medians_with_their_intervals(tmp_path: Path) -> N
     assert (printed.returncode, printed.stderr) == (0, "")
     machine, *tables = printed.stdout.rstrip("\n").split("\n\n## ")
     assert tables == [
-        "walks\n\n"
+        "walks (ns of CPU time)\n\n"
         "|  | hot | cold |\n"
         "| --- | ---: | ---: |\n"
         "| slab | 10.0 [9.50, 10.2] | **1,234** [1,000, 2,000] |\n"
         "| box | **5.00** [4.00, 6.00] | – |",
-        "keys, a key\n\n|  | all |\n| --- | ---: |\n| one by one | **5.00** [4.00, 6.00] |",
+        "keys, a key (ns of CPU time)\n\n|  | all |\n| --- | ---: |\n| one by one | **5.00** [4.00, 6.00] |",
         "bytes\n\n|  |  |\n| --- | ---: |\n| slab | **96.0** |",
     ]
     assert "14 November 2023 with `make something`" in machine

@@ -194,7 +194,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         blocks |= {name: table(group) for name, group in groups.items() if name != NOISE}
         if given.page is None:
             for name, block in blocks.items():
-                print(f"## {name}\n\n{block}")
+                head = name if name == MACHINE or "bytes" in name else f"{name} (ns of CPU time)"
+                print(f"## {head}\n\n{block}")
         else:
             page = fill(given.page.read_text(encoding="utf-8"), blocks)
             page = SAID.sub(lambda at: f"{at[1]}{said(at['unit'], ratios(at['what'], estimates))}{at[4]}", page)
