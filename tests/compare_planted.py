@@ -28,6 +28,16 @@ class Wrong(Reference):
         return length - 1, node
 
 
+class WrongSlots(Reference):
+    """Right, but for what the timed call hands over."""
+
+    calls: ClassVar[dict[str, str | tuple[str, str]]] = {
+        **Reference.calls,
+        "match with its slots": "match_prefix(key).indices[1:]",
+        "match of many": "match_prefix_many(keys[:0], threads=1)",
+    }
+
+
 class Dies(Reference):
     def insert(self, key: Any, values: Any) -> int:
         os.kill(os.getpid(), signal.SIGKILL)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -90,11 +91,22 @@ def test_the_ratio_is_paired_and_its_interval_holds_it() -> None:
 
 def test_the_interval_covers_what_it_says() -> None:
     rng = np.random.default_rng(2)
-    covered = 0
-    for _ in range(200):
-        _, low, high = paired_ratio(rng.lognormal(0, 0.3, 15), np.ones(15))
-        covered += low <= 1 <= high
-    assert covered >= 176, "a 95 % interval that holds the true median less often than 88 of 100 times"
+    for rounds in (6, 7, 15):
+        covered = 0
+        for _ in range(400):
+            _, low, high = paired_ratio(rng.lognormal(0, 0.3, rounds), np.ones(rounds))
+            covered += low <= 1 <= high
+        assert covered >= 380, f"an interval of 95 % that {rounds} rounds do not bear"
+
+
+def test_the_interval_is_the_widest_part_that_chance_allows() -> None:
+    """As tables of the sign test have it: of 15 figures the 4th and the 12th, of fewer than six all."""
+
+    def ends(rounds: int) -> tuple[float, float]:
+        return paired_ratio(np.arange(rounds, 0, -1), np.ones(rounds))[1:]
+
+    assert [ends(rounds) for rounds in (1, 5, 6, 9, 15)] == [(1, 1), (1, 5), (1, 6), (2, 8), (4, 12)]
+    assert ends(10_000) == (4902, 5099)
 
 
 def test_rounds_without_a_figure_are_left_out() -> None:
@@ -128,6 +140,27 @@ def test_a_loop_takes_its_own_time_off() -> None:
     assert nothing(items, 50) < 5
     work = Loop("item", "sum(numbers)", "pass", {"numbers": range(1000)})
     assert work(items[:50], 2) > 1000
+
+
+def test_what_a_part_takes_by_itself_is_none_of_the_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock takes 200 ns, the loop 10 and the call 90 an item: as long as that is all, 90 is the figure."""
+    parts: list[int] = []
+
+    def elapsed(run: object, items: list[int], times: int) -> int:
+        timed = run is loop._timed
+        parts.extend([len(items) * times] * timed)
+        return 200 + (100 if timed else 10) * len(items) * times
+
+    monkeypatch.setattr(adapters, "_elapsed", elapsed)
+    monkeypatch.setattr(adapters, "preemptions", lambda: 0)
+    loop = Loop("item", "call(item)", "pass", {"call": len})
+    assert loop(range(16)) == pytest.approx(90, abs=0.1)
+    assert parts == [2] * 8
+    parts.clear()
+    assert loop(range(16)) == pytest.approx(90, abs=0.1)
+    assert parts == [16], "a part of two calls is too short to be timed"
+    assert loop(range(1000)) == loop(range(10), 100) == pytest.approx(90, abs=0.1)
+    assert parts[1:] == [125] * 8 + [120, 130, 120, 130] * 2
 
 
 def test_the_number_of_passes_grows_with_the_time_of_a_round() -> None:
@@ -276,6 +309,37 @@ def test_a_wrong_answer_is_no_figure() -> None:
     assert made["rows"][0]["cells"]["reference"]["median"] > 0
 
 
+def test_what_the_timed_call_hands_over_is_looked_at_too() -> None:
+    made = reported("slots-8k,batch-single", [OURS[0], planted("rust", "WrongSlots", "Rust (ours)")])
+    rows = {row["name"]: row["cells"]["rust"] for row in made["rows"]}
+    assert "answered [8192, 8191, [1, 2, 3], " in rows["slots-8k"]["missing"]
+    assert ", []] where reference answered [[" in rows["batch-single"]["missing"]
+
+
+def test_a_row_that_runs_ends_with_what_waits_for_it() -> None:
+    """Also where that is killed, and the row would go on for a minute."""
+    read, write = os.pipe()
+    script = (
+        "import os, sys, time\n"
+        "from triradix.compare.forks import end_with_parent, in_fork\n"
+        "def row():\n"
+        "    os.write(int(sys.argv[1]), b'begun')\n"
+        "    time.sleep(60)\n"
+        "    os.write(int(sys.argv[1]), b'survived')\n"
+        "if os.fork():\n"
+        "    os.wait()\n"
+        "else:\n"
+        "    end_with_parent()\n"
+        "    in_fork(row)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", script, str(write)], pass_fds=[write]) as process:
+        os.close(write)
+        assert os.read(read, 5) == b"begun"
+        process.kill()
+    with os.fdopen(read, "rb") as rest:
+        assert rest.read() == b""
+
+
 def test_a_system_that_dies_or_was_not_built_leaves_the_others() -> None:
     systems = [planted("cython", "Dies"), planted("rust", "Absent"), OURS[0]]
     made = reported("hot-16,hot-128", systems)
@@ -291,6 +355,14 @@ def test_peers_that_are_not_installed_are_left_out() -> None:
     assert made["systems"][1]["missing"] == "not installed: no network"
     assert list(made["rows"][0]["cells"]) == ["reference"]
     assert failed(made) == []
+
+
+def test_peers_whose_python_cannot_be_started_are_left_out(tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text("no program")
+    made = reported("hot-16", [OURS[0], SYSTEMS[3]], peers=Peers(python, tmp_path))
+    assert made["systems"][1]["missing"] == "its Python cannot be started: Permission denied"
+    assert made["rows"][0]["cells"]["reference"]["median"] > 0
 
 
 # The floor

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -25,6 +26,7 @@ from triradix.compare.rows import choose, make_works
 from triradix.compare.systems import SYSTEMS
 from triradix.compare.table import footnotes, nothing_lost, print_table
 from triradix.environments import EnvironmentMissing
+from triradix.files import make_room, put
 
 
 def report(rows: str = "*", **figures: list[float]) -> Report:
@@ -339,6 +341,42 @@ def test_what_cannot_be_used_is_one_sentence(
     assert sentence in last
 
 
+def test_a_full_disk_leaves_what_was_there(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("kept.json").write_text("of the run before")
+    Path("kept.json").chmod(0o640)
+    hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))  # as if it were full
+    try:
+        code = compare("--quick", "--rounds", 1, "--rows", "hot*", "--systems", "reference", "--json", "kept.json")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+    assert code == 2
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        "triradix compare: error: kept.json cannot be written: File too large"
+    )
+    assert Path("kept.json").read_text() == "of the run before"
+    assert sorted(path.name for path in folder.rglob("*")) == ["kept.json", "out"]
+    put(Path("kept.json"), "of the next")
+    assert Path("kept.json").read_text() == "of the next"
+    assert Path("kept.json").stat().st_mode & 0o777 == 0o640
+
+
+def test_where_nothing_can_be_written_nothing_is_measured(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file system without room for it, such as /proc."""
+    assert compare("--quick", "--rows", "hot-16", "--systems", "reference", "--json", "/proc/compare.json") == 2
+    said = capsys.readouterr().err.splitlines()
+    assert said == ["triradix compare: error: /proc/compare.json cannot be written: No such file or directory"]
+
+
+def test_what_is_no_plain_file_is_written_to(folder: Path) -> None:
+    Path("link").symlink_to("behind")
+    put(Path("link"), "text")
+    assert Path("link").is_symlink() and Path("behind").read_text() == "text"
+    make_room(Path("/dev/null"))
+    put(Path("/dev/null"), "text")
+    assert not Path("/dev/null").is_file()
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -346,6 +384,7 @@ def test_what_cannot_be_used_is_one_sentence(
         (["--rounds", "0"], "0 is not one of 1 … 10000"),
         (["--rounds", "x"], "'x' is not an integer"),
         (["--seed", "-1"], "-1 is not one of 0 … "),
+        (["--peers", ""], "it names no folder"),
     ],
 )
 def test_bad_arguments(capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str) -> None:

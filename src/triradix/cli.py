@@ -99,6 +99,7 @@ def _replay(options: argparse.Namespace) -> int:
     # Imported here: `triradix --version` needs none of it.
     from rich.console import Console
 
+    from triradix.files import make_room, put, sentence
     from triradix.replay.page import render_page
     from triradix.replay.report import make_report, write_json
     from triradix.replay.runner import ReplayError, check_implementations, progress_display, run_all
@@ -127,13 +128,11 @@ def _replay(options: argparse.Namespace) -> int:
             return _refuse(f"--json and --html both name {options.json}")
         for path in (options.json, options.html):
             # Now rather than after the replay.
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if path.is_dir():
-                return _refuse(f"{path} cannot be written: it is a folder")
+            make_room(path)
     except (ImportError, TraceError) as error:
         return _refuse(str(error))
     except OSError as error:
-        return _refuse(f"{error.filename} cannot be made: {error.strerror}")
+        return _refuse(sentence(path, error))
 
     try:
         with progress_display(options.implementations, len(trace.requests)) as watch:
@@ -145,9 +144,9 @@ def _replay(options: argparse.Namespace) -> int:
     print_table(report, Console())
     try:
         for path, text in ((options.json, write_json(report)), (options.html, render_page(report))):
-            path.write_text(text, encoding="utf-8")
+            put(path, text)
     except OSError as error:
-        return _refuse(f"{path} cannot be written: {error.strerror}")
+        return _refuse(sentence(path, error))
     print(f"{options.json} and {options.html} written")
     return 0
 

@@ -21,6 +21,9 @@ from triradix.replay.recorder import preemptions
 Tokens = npt.NDArray[np.int64]
 Node = Any
 
+_LEAST_PIECE_NS = 10_000
+"""Of what is timed at once: much more than the clock takes, and a look at whether the core was lost in between."""
+
 
 class CannotDo(Exception):
     """This system does not offer what the row measures; the message says what it lacks."""
@@ -84,11 +87,18 @@ class Adapter:
 
     def loop(self, call: str, target: str = "key") -> Loop:
         """The timed loop of one of ``calls``; ``target`` names an item, or its parts."""
+        return Loop(target, *self._statements(call), self.names())
+
+    def once(self, call: str, **item: Any) -> Any:
+        """What the timed statement gives for an item, by the names of its parts."""
+        return eval(self._statements(call)[0], {**self.names(), **item})
+
+    def _statements(self, call: str) -> tuple[str, str]:
+        """What is timed, and what is subtracted."""
         found = self.calls.get(call)
         if found is None:
             raise CannotDo(f"has no {call}")
-        statement, beside = (found, "pass") if isinstance(found, str) else found
-        return Loop(target, statement, beside, self.names())
+        return (found, "pass") if isinstance(found, str) else found
 
 
 class Loop:
@@ -100,12 +110,37 @@ class Loop:
         self._timed = _compiled(target, statement, names)
         self._beside = _compiled(target, beside, names)
         self._overhead: float | None = None
+        self._piece_ns = 0
+        self._last: float | None = None
 
     def __call__(self, items: Sequence[Any], times: int = 1) -> float:
         if self._overhead is None:
+            self._piece_ns = min(_elapsed(self._beside, items[:0], 1) for _ in range(20))
             self._overhead = self._measure_overhead(items)
         self.kept.clear()
-        return max(0.0, undisturbed(_pieces(self._timed, items, times)) - self._overhead)
+        self._last = undisturbed(self._pieces(items, times))
+        return max(0.0, self._last - self._overhead)
+
+    def _pieces(self, items: Sequence[Any], times: int) -> Iterator[Piece]:
+        """The whole loop in up to eight parts: of the passes, or, if there is one alone, of the items.
+
+        None is shorter than `_LEAST_PIECE_NS`, as far as the last time tells. What a part takes with nothing in it, as
+        the clock itself, is none of the calls'.
+        """
+        expected = None if self._last is None else self._last * len(items) * times
+        most = 8 if expected is None else max(1, min(8, int(expected / _LEAST_PIECE_NS)))
+
+        def measure(some: Sequence[Any], times: int) -> int:
+            return max(0, _elapsed(self._timed, some, times) - self._piece_ns)
+
+        if times > 1:
+            for part in shares(times, most):
+                yield partial(measure, items, part), part * len(items)
+            return
+        begin = 0
+        for part in shares(len(items), most):
+            yield partial(measure, items[begin : begin + part], 1), part
+            begin += part
 
     def times_for(self, items: Sequence[Any], round_ns: int) -> int:
         """How often to go through the items for a round of about that long. Goes through them at least once."""
@@ -161,22 +196,10 @@ def times_for(elapsed: Callable[[int], int], round_ns: int) -> int:
         times *= 2
 
 
-def shares(count: int) -> list[int]:
-    """``count`` in up to eight parts of about equal size."""
-    parts = min(8, count)
+def shares(count: int, most: int = 8) -> list[int]:
+    """``count`` in up to so many parts of about equal size."""
+    parts = min(most, count)
     return [count * (part + 1) // parts - count * part // parts for part in range(parts)]
-
-
-def _pieces(run: Any, items: Sequence[Any], times: int) -> Iterator[Piece]:
-    """The whole loop in up to eight parts: of the passes, or, if there is one alone, of the items."""
-    if times > 1:
-        for part in shares(times):
-            yield partial(_elapsed, run, items, part), part * len(items)
-        return
-    begin = 0
-    for part in shares(len(items)):
-        yield partial(_elapsed, run, items[begin : begin + part], 1), part
-        begin += part
 
 
 def _compiled(target: str, statement: str, names: dict[str, Any]) -> Any:

@@ -34,6 +34,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("--systems", type=_systems, metavar="NAMES", help=f"of {names} (default: all)")
     parser.add_argument(
         "--peers",
+        type=_folder,
         metavar="FOLDER",
         help="where the peers are, or none; made if named and not there (default: .peers, if it is there)",
     )
@@ -50,6 +51,12 @@ def _systems(text: str) -> tuple[System, ...]:
         if name not in known:
             raise argparse.ArgumentTypeError(f"no system is called {name!r}; there are: {', '.join(known)}")
     return tuple(system for system in SYSTEMS if system.name in names)
+
+
+def _folder(text: str) -> str:
+    if not text:
+        raise argparse.ArgumentTypeError("it names no folder")
+    return text
 
 
 def _rounds(text: str) -> int:
@@ -82,6 +89,7 @@ def compare(options: argparse.Namespace) -> int:
     from triradix.compare.rows import choose, make_works
     from triradix.compare.table import print_table
     from triradix.environments import EnvironmentMissing
+    from triradix.files import make_room, put, sentence
 
     scale = QUICK if options.quick else FULL
     systems: tuple[System, ...] = options.systems or SYSTEMS
@@ -96,11 +104,9 @@ def compare(options: argparse.Namespace) -> int:
     for path in (options.json, options.html):
         # Now rather than after the run.
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_room(path)
         except OSError as error:
-            return _refuse(f"{error.filename} cannot be made: {error.strerror}")
-        if path.is_dir():
-            return _refuse(f"{path} cannot be written: it is a folder")
+            return _refuse(sentence(path, error))
     peers, reason = None, "not installed"
     if options.peers not in (None, "none") and not Path(options.peers).absolute().parent.is_dir():
         return _refuse(f"--peers {options.peers}: there is no folder {Path(options.peers).absolute().parent}")
@@ -135,9 +141,9 @@ def compare(options: argparse.Namespace) -> int:
     print_table(report, Console(width=max(Console().width, WIDTH)))
     try:
         for path, text in ((options.json, write_json(report)), (options.html, render_page(report))):
-            path.write_text(text, encoding="utf-8")
+            put(path, text)
     except OSError as error:
-        return _refuse(f"{path} cannot be written: {error.strerror}")
+        return _refuse(sentence(path, error))
     print(f"{options.json} and {options.html} written")
     if any(failed(report)):
         return 1

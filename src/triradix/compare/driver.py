@@ -105,7 +105,10 @@ def run(
             if not system.ours and peers is None:
                 result.missing[system.name] = not_installed
                 continue
-            workers[system.name] = stack.enter_context(_worker(system, scale, core, peers))
+            try:
+                workers[system.name] = stack.enter_context(_worker(system, scale, core, peers))
+            except OSError as error:
+                result.missing[system.name] = f"its Python cannot be started: {error.strerror}"
         for name, worker in list(workers.items()):
             hello = worker.listen()
             if "missing" in hello:
@@ -215,6 +218,9 @@ def _worker(system: System, scale: Scale, core: int | None, peers: Peers | None)
         )
         try:
             yield Worker(system, process, errors)
+        except BaseException:
+            process.kill()  # nobody waits for its row any more
+            raise
         finally:
             assert process.stdin is not None and process.stdout is not None
             with suppress(BrokenPipeError):

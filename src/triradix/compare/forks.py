@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
+import signal
+import sys
 import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
 Go = Callable[[], None]
 """Called by a function of `side_by_side` when it is ready: returns when all are."""
+
+
+_PR_SET_PDEATHSIG = 1
+
+
+def end_with_parent() -> None:
+    """From now on this process ends when the one that started it does, however that ends. Linux only: else nothing."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def in_fork(function: Callable[[], Any]) -> Any:
@@ -51,6 +63,7 @@ def side_by_side(functions: Sequence[Callable[[Go], Any]]) -> list[Any]:
 def _serve(function: Callable[[Go], Any], write: int, ready: int, go: int, others: tuple[int, int]) -> None:
     """The child's life; does not return."""
     code = 1
+    end_with_parent()
     try:
         for end in others:
             os.close(end)

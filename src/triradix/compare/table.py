@@ -149,7 +149,10 @@ def ratios_text(report: Report) -> str:
                 others.setdefault(section, []).append(f"{_label(report, ours)} to {_label(report, theirs)}")
     for section, pairs in others.items():
         beside += f"{'; ' if beside else ''}in “{section}” {', '.join(pairs)}"
-    return f"the ratio ({beside}), where 1/5 means a fifth of its figure, with its interval of 95 % confidence"
+    return (
+        f"the ratio ({beside}), where 1/5 means a fifth of its figure, with its interval of 95 % confidence (of "
+        "fewer than six rounds: from the least to the greatest)"
+    )
 
 
 def _label(report: Report, name: str) -> str:

@@ -22,7 +22,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from triradix.compare.adapter import Adapter, CannotDo
-from triradix.compare.forks import in_fork
+from triradix.compare.forks import end_with_parent, in_fork
 from triradix.compare.machine import FloorsOf, Machine
 from triradix.compare.row import Scale, Work
 from triradix.compare.rows import make_works
@@ -54,6 +54,7 @@ class _Channel:
 
 
 def main(arguments: list[str]) -> None:
+    end_with_parent()
     job = json.loads(arguments[0])
     system, scale = System(**job["system"]), Scale(**job["scale"])
     channel = _Channel()
@@ -73,6 +74,7 @@ def main(arguments: list[str]) -> None:
         child = os.fork()
         if child == 0:
             code = 1
+            end_with_parent()
             try:
                 _measure(channel, adapter, works[command["begin"]], scale, command["seed"])
                 code = 0

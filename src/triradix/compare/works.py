@@ -27,11 +27,15 @@ class HotMatch(Work):
         key = run.tolist() if self.form == "list" else getattr(self.tree, self.form)(run)
         self.loop = self.tree.loop(self.call)
         self.items = [key] * _AT_ONCE
-        self.usual_key = self.tree.key(run)
+        self.key, self.usual_key = key, self.tree.key(run)
         self.times = self.loop.times_for(self.items, scale.round_ns)
 
     def answer(self) -> Any:
-        return self.tree.match(self.usual_key)[0]
+        found = self.tree.match(self.usual_key)[0]
+        if self.call != "match with its slots":
+            return found
+        own = [int(slot) for slot in self.tree.once(self.call, key=self.key)]
+        return [found, len(own), own[:3], own[-3:]]
 
     def round(self) -> dict[str, float]:
         row = self.rows[0]

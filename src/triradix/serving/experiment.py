@@ -19,6 +19,7 @@ from typing import Any
 from rich.console import Console
 
 import triradix
+from triradix.files import put
 from triradix.provenance import commit, machine
 from triradix.replay.traces import TraceError, read_trace
 from triradix.serving.environment import DEFAULT, EnvironmentMissing, find, make
@@ -65,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print_tables(report, console if console.is_terminal else Console(width=120))
     folder.write("report.json", json.dumps(report, indent=1))
     options.html.parent.mkdir(parents=True, exist_ok=True)
-    options.html.write_text(render(report), encoding="utf-8")
+    put(options.html, render(report))
     rest = sum(map(len, left(settings, folder.done(), None)))
     if rest:
         print(f"{rest} runs are left: the same command with --continue goes on")

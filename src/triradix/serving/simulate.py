@@ -17,6 +17,7 @@ from statistics import median
 from typing import Any
 
 import triradix
+from triradix.files import put
 from triradix.provenance import commit, machine
 from triradix.serving.environment import DEFAULT, EnvironmentMissing, find, make, variables
 from triradix.serving.session import end_like_interrupted
@@ -50,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     for path, text in ((options.json, json.dumps(report, indent=1)), (options.html, render(report))):
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        put(path, text)
     print(f"{options.json} and {options.html} written")
     return 0
 
