@@ -18,6 +18,7 @@ from profiles.compare import compare, path_of
 from profiles.report import CannotReport, report
 from profiles.sampler import CannotRecord
 from profiles.table import plain
+from triradix.files import put
 
 
 def parser() -> argparse.ArgumentParser:
@@ -62,6 +63,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (CannotRecord, CannotReport) as reason:
         print(f"profiles: {reason}", file=sys.stderr)
         return 1
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"profiles: {where}{error.strerror or error}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         return 130
     return 0
@@ -80,7 +85,12 @@ def collect(options: argparse.Namespace) -> None:
 
 def write_report(folder: Path) -> None:
     path = folder / "report.html"
-    path.write_text(report(folder), encoding="utf-8")
+    try:
+        text = report(folder)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        what = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+        raise CannotReport(f"what {folder} holds cannot be shown: {what}; `make profile` makes it anew") from None
+    put(path, text)
     print(f"{path} shows everything")
 
 
@@ -88,8 +98,8 @@ def write_comparison(before: Path, after: Path, out: Path | None) -> None:
     page, picture, table = compare(before, after)
     path = out or path_of(after).with_name(f"{path_of(before).stem}..{path_of(after).stem}.html")
     make_room(path)
-    path.write_text(page, encoding="utf-8")
-    path.with_suffix(".svg").write_text(picture, encoding="utf-8")
+    put(path, page)
+    put(path.with_suffix(".svg"), picture)
     Console().print(table)
     print(f"{path} shows both, and the difference")
 

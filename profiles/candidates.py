@@ -27,10 +27,13 @@ from profiles.ranking import Verdict
 from profiles.rows import time_text
 from profiles.sampler import CannotRecord
 from profiles.table import plain
+from triradix.files import put
 
 SHOWN = 12
 FEW = 200
 """Samples of which a share of a tenth is known to a fifth, not better: fewer, and it is said."""
+ELSEWHERE = 0.05
+"""Of the time of a run, the processor time of other processes above which it is said that they were not looked at."""
 SEEN = 0.02
 """Functions with a smaller share of the time, running or waiting, are not listed."""
 
@@ -116,6 +119,7 @@ def look(options: argparse.Namespace) -> dict[str, Any]:
         "waiting": waiting,
         "held": sum(samples["gil"].stacks.values()) / samples["gil"].intervals,
         "seconds": plain.seconds if plain else None,
+        "others": plain.others if plain else 0.0,
         "counted_seconds": counted.seconds if counted else None,
         "exact": exact,
     }
@@ -136,7 +140,7 @@ def run(options: argparse.Namespace) -> None:
         print(sentence)
     if options.json:
         facts = {**found, "verdicts": [{**asdict(one), "speedup": one.speedup} for one in verdicts]}
-        options.json.write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
+        put(options.json, json.dumps(facts, indent=2) + "\n")
 
 
 def table(verdicts: Sequence[Verdict], found: dict[str, Any]) -> Table:
@@ -191,6 +195,11 @@ def sentences(listed: Sequence[Verdict], found: dict[str, Any]) -> list[str]:
             f"Only {found['samples']} samples were taken, so the shares are rough: let the program do more, or sample "
             "it more often (--rate)."
         )
+    if found["others"] >= ELSEWHERE * (found["seconds"] or 1.0):
+        said.append(
+            f"Other processes that the program started took {found['others']:.1f} s of processor time: they were not "
+            "looked at."
+        )
     if not chosen:
         said.append(
             f"No candidate: the GIL was held {found['held']:.0%} of the time, and no function both holds it for long "
@@ -206,7 +215,7 @@ def sentences(listed: Sequence[Verdict], found: dict[str, Any]) -> list[str]:
 
 
 def _sentence(one: Verdict, found: dict[str, Any]) -> str:
-    file, line = one.function.where
+    file, line, _ = one.function.where
     begin = f"{one.function.name} ({file}:{line}{f', from {one.function.caller}' if one.function.caller else ''}):"
     if not one.candidate:
         return f"{begin} no, {one.why}."

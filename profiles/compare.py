@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -13,8 +13,8 @@ from typing import Any
 from rich import markup
 from rich.table import Table
 
-from profiles import flamegraph, folded, rows
-from profiles.report import figure, page, read_stacks, table
+from profiles import flamegraph, folded, rows, sampler
+from profiles.report import KIND_TEXTS, CannotReport, figure, page, read_stacks, table
 from profiles.table import plain
 
 SHOWN = 15
@@ -57,12 +57,30 @@ def path_of(recording: Path) -> Path:
 
 
 def facts_of(path: Path) -> dict[str, Any] | None:
-    """What `record` wrote beside the stacks; None if there is nothing: they may be another program's."""
+    """What `record` wrote beside the stacks; None if there is nothing of it: they may be another program's."""
     beside = path.with_suffix(".json")
     if not beside.exists():
         return None
-    found: dict[str, Any] = json.loads(beside.read_text(encoding="utf-8"))
-    return found
+    try:
+        found: dict[str, Any] = json.loads(beside.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise CannotReport(f"{beside} cannot be read ({error}): without it there would be the stacks alone") from None
+    return found if isinstance(found, dict) and {"window", "shares", "flags"} <= found.keys() else None
+
+
+def kind_of(facts: Mapping[str, Any]) -> str:
+    """What was recorded, by py-spy's flags."""
+    own = tuple(facts["flags"][: facts["flags"].index("--rate")])
+    return next(kind for kind, flags in sampler.KINDS.items() if flags == own)
+
+
+def kinds_differ(known: Sequence[Mapping[str, Any]]) -> str:
+    """A warning, or ""."""
+    kinds = list(map(kind_of, known))
+    if len(set(kinds)) < 2:
+        return ""
+    first, second = (KIND_TEXTS[kind] for kind in kinds)
+    return f"These are two different things: {first}, and {second}. A share of the one is no share of the other."
 
 
 def figures(facts: Mapping[str, Any]) -> list[str]:
@@ -100,8 +118,11 @@ def compare(before: Path, after: Path) -> tuple[str, str, Table]:
     listed = changes(one, other)[:SHOWN]
     lines = [(change.frame, (f"{change.before:.1%}", f"{change.after:.1%}", points(change))) for change in listed]
 
-    known = [(name, figures(facts)) for name, path in zip(names, paths, strict=True) if (facts := facts_of(path))]
+    facts = {name: found for name, path in zip(names, paths, strict=True) if (found := facts_of(path))}
+    known = [(name, figures(each)) for name, each in facts.items()]
+    warning = kinds_differ(list(facts.values()))
     body = [
+        *([f"<p><b>{warning}</b></p>"] if warning else []),
         "<h2>What has changed most</h2><p>The share of the samples with the function on their stack.</p>",
         table(("before", "after", "points"), lines),
         *(["<h2>What got done meanwhile</h2>", table(FIGURES, known)] if known else []),
@@ -112,7 +133,8 @@ def compare(before: Path, after: Path) -> tuple[str, str, Table]:
         "<h2>Difference</h2><p>A box is as wide as the mean of its two shares: red has gained, blue has lost.</p>",
         f'<div class="graphs">{figure(graph, title, "")}</div>',
     ]
-    shown = plain(title, "share of the samples with the function on their stack", ("", "before", "after", "points"))
+    caption = f"share of the samples with the function on their stack{'. ' if warning else ''}{warning}"
+    shown = plain(title, caption, ("", "before", "after", "points"))
     for name, cells in lines:
         shown.add_row(markup.escape(name), *cells)
     return page("Two recordings", escape(title), "".join(body)), graph.file(), shown

@@ -26,6 +26,7 @@ from profiles.arguments import at_least_one
 from profiles.folded import ROOT
 from profiles.rows import time_text
 from profiles.sampler import CannotRecord
+from triradix.files import put
 
 FILE = "gc.json"
 NODES = 200_000
@@ -147,7 +148,7 @@ def lines(measured: Sequence[dict[str, Any]]) -> list[tuple[str, list[str]]]:
 
 
 def write(measured: Sequence[dict[str, Any]], folder: Path) -> None:
-    (folder / FILE).write_text(json.dumps(measured, indent=2) + "\n", encoding="utf-8")
+    put(folder / FILE, json.dumps(measured, indent=2) + "\n")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

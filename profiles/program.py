@@ -21,8 +21,8 @@ SECONDS_TO_START = 20.0
 SLOWER = 1.25
 """A counted run that took so many times longer did the same work: then its calls are those of the plain run."""
 
-Function = tuple[str, int]
-"""Where it is: the file, as folded.short has it, and the line where it begins."""
+Function = tuple[str, int, str]
+"""Where it is: the file, as folded.short has it, the line where it begins, and its name, since a line may hold more."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,8 @@ class Run:
     calls: dict[Function, int]
     overhead: float
     """Seconds that counting added to a call."""
+    others: float = 0.0
+    """Seconds of processor time of the processes that it started and waited for."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,12 @@ class Program:
                 time.sleep(self.after)
                 if self.after and process.poll() is not None:
                     raise CannotRecord(f"{self.command[0]} ended within {self.after:g} s: name a shorter --after")
-                return sampler.sample(pid, kind, rate, self.limit, by_function=True)
+                try:
+                    return sampler.sample(pid, kind, rate, self.limit, by_function=True)
+                except CannotRecord:
+                    if process.poll() is None:
+                        raise
+                    raise CannotRecord(f"{self.command[0]} ended before py-spy had seen it: let it do more") from None
             finally:
                 sampler.stop(process)
 
@@ -84,9 +91,10 @@ class Program:
             found = json.loads(result.read_text(encoding="utf-8"))
         seconds = max(found["seconds"] - found["queued"], 0.01 * found["seconds"])
         calls: dict[Function, int] = {}
-        for file, line, count in found["calls"]:
-            calls[short(file), line] = calls.get((short(file), line), 0) + count
-        return Run(seconds, found["processor"], ended, calls, found["overhead"])
+        for file, line, name, count in found["calls"]:
+            function = short(file), line, name
+            calls[function] = calls.get(function, 0) + count
+        return Run(seconds, found["processor"], ended, calls, found["overhead"], found["others"])
 
     def _start(self, result: Path, counts: bool) -> tuple[subprocess.Popen[Any], int]:
         """The running program and the pid of its Python, which a script may have started in turn."""

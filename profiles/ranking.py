@@ -161,7 +161,8 @@ def python_frames(stack: folded.Stack) -> list[str]:
 
 def place(frame: str) -> Function:
     line = re.search(r":(\d+)\)$", frame)
-    return folded.file(frame), int(line[1]) if line else 0
+    # Its own name, without those of the functions and classes that it stands in.
+    return folded.file(frame), int(line[1]) if line else 0, folded.function(frame).rpartition(".")[2]
 
 
 _MACHINERY = re.compile(r"^(<frozen|<string>|runpy\.py|threading\.py|counting/sitecustomize\.py)|sitecustomize\.py")

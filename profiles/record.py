@@ -27,6 +27,7 @@ from profiles.flamegraph import flame_graph
 from profiles.load import PROMPTS, ROLES
 from profiles.sampler import CannotRecord
 from profiles.table import tables
+from triradix.files import put
 from triradix.provenance import commit, machine
 
 SCHEMA = 2
@@ -215,7 +216,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         "load": {name: getattr(options, name) for name in ("batch", "rate", "seconds")},
         "runs": runs,
     }
-    (options.out / "summary.json").write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+    put(options.out / "summary.json", json.dumps(summary, indent=2) + "\n")
     for shown in tables(summary):
         Console().print(shown)
     print(f"stacks, flame graphs and summary.json: {options.out}")

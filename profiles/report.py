@@ -42,12 +42,14 @@ def read_summary(folder: Path) -> dict[str, Any]:
 def read_stacks(path: Path) -> Counter[folded.Stack]:
     try:
         with path.open(encoding="utf-8") as lines:
-            stacks = Counter(dict(folded.read(lines)))
+            stacks: Counter[folded.Stack] = Counter()
+            for stack, samples in folded.read(lines):  # some write a stack as often as they saw it
+                stacks[stack] += samples
     except OSError as error:
         raise CannotReport(f"{path} cannot be read: {error.strerror}") from None
     except ValueError as error:
         raise CannotReport(f"{path}: {error}") from None
-    if not stacks:
+    if not sum(stacks.values()):
         raise CannotReport(f"{path} holds no samples")
     return stacks
 

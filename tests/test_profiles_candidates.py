@@ -73,6 +73,16 @@ def test_a_wait_for_something_outside_is_none(can_sample: None) -> None:
     assert candidates.sentences(found["verdicts"], found)[-1].startswith("No candidate: ")
 
 
+def test_what_stands_in_one_line_is_told_apart(can_sample: None) -> None:
+    """The generator in it is called for every number, and is no reason against the function around it."""
+    found = look("one_line.py", "--rate", "200", "--seconds", "200")
+    assert chosen(found) == ["score"], found["verdicts"]
+    verdicts = named(found)
+    calls = {name.rpartition(".")[2]: one.function.calls for name, one in verdicts.items()}
+    assert calls["<genexpr>"] == pytest.approx(201 * calls["score"])
+    assert calls["score"] == pytest.approx(20_000 * calls["main"]) == pytest.approx(20_000 * calls["<module>"])
+
+
 def test_a_better_algorithm_is_asked_for_and_not_guessed(can_sample: None) -> None:
     found = look("quadratic.py")
     assert chosen(found) == ["unique"], found["verdicts"][:3]
@@ -130,6 +140,7 @@ def test_a_running_program_is_judged_by_its_shares(can_sample: None, tmp_path: P
         (["--", "/nowhere/python"], "/nowhere/python cannot be started: No such file or directory"),
         (["--", "/bin/true"], "/bin/true starts no Python that runs its sitecustomize"),
         (["--", sys.executable, "-c", "raise SystemExit(3)"], "ended with exit status 3"),
+        (["--", sys.executable, "-c", "pass"], "ended before py-spy had seen it: let it do more"),
         (["--after", "0.5", "--", sys.executable, "-c", "pass"], "ended within 0.5 s: name a shorter --after"),
         (["--json", f"{__file__}/found.json", "--", sys.executable], "/test_profiles_candidates.py cannot be made"),
         (["--json", str(PLANTED), "--", sys.executable], "planted cannot be written: it is a folder"),
@@ -166,7 +177,7 @@ def test_calls_are_counted_exactly_in_every_thread(tmp_path: Path) -> None:
     )
     run = Program([sys.executable, str(program)], 20, 0.0).count()
     assert run.ended and run.overhead > 0
-    counted = {line: count for (file, line), count in run.calls.items() if file.endswith("program.py")}
+    counted = {line: count for (file, line, name), count in run.calls.items() if file.endswith("program.py")}
     assert (counted[2], counted[3]) == (3000, 3)
 
 
@@ -176,7 +187,7 @@ def test_what_comes_before_is_not_counted(tmp_path: Path) -> None:
         "import time\ndef early(): pass\ndef late(): pass\nearly(); late()\ntime.sleep(1.2)\nlate()\ntime.sleep(0.3)\n"
     )
     run = Program([sys.executable, str(program)], 20, 0.8).count()
-    counted = {line: count for (file, line), count in run.calls.items() if file.endswith("program.py")}
+    counted = {line: count for (file, line, name), count in run.calls.items() if file.endswith("program.py")}
     assert (counted[2], counted[3]) == (0, 1)
     assert run.seconds < 1.2
 
@@ -195,13 +206,25 @@ def test_a_program_keeps_its_own_sitecustomize_and_its_environment(tmp_path: Pat
     assert (tmp_path / "facts").read_text() == repr([True, str(tmp_path), []])
 
 
+def test_what_other_processes_take_is_told() -> None:
+    busy = "import time; until = time.process_time() + 0.3\nwhile time.process_time() < until: pass"
+    start = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {busy!r}])"
+    others = Program([sys.executable, "-c", start], 20, 0.0).time().others
+    assert others > 0.2
+    found = {"others": others, "seconds": 1.0, "samples": 1000, "held": 0.0, "answers": {}}
+    said = candidates.sentences([], found)
+    assert "Other processes that the program started took 0." in said[0]
+    assert said[1].startswith("No candidate")
+    assert len(candidates.sentences([], {**found, "others": 0.01})) == 1
+
+
 def test_a_program_that_does_not_end_is_stopped() -> None:
     run = Program([sys.executable, "-c", "while True: pass"], 2, 0.0).time()
     assert not run.ended and run.seconds > 0
 
 
 def test_calls_a_second_are_those_of_the_plain_run() -> None:
-    function = ("a.py", 1)
+    function = ("a.py", 1, "f")
     plain = Run(2.0, 2.0, True, {}, 0.0)
     counted = Run(10.0, 10.0, True, {function: 1000}, 1e-3)
     assert calls_a_second(plain, counted) == ({function: 500.0}, True)
@@ -231,8 +254,8 @@ def test_what_only_hands_on_is_none_but_a_loop_or_a_recursion_is() -> None:
         }
     )
     all_kinds = [sampler.Samples(kind, (), 100, 0, stacks, {}) for kind in ("gil", "cpu", "idle")]
-    rates = {1: 1.0, 3: 5000.0, 9: 5050.0, 20: 50.0, 30: 9000.0, 40: 9000.0}
-    calls = {("p.py", line): rate for line, rate in rates.items()}
+    rates = {main: 1.0, wrapper: 5000.0, work: 5050.0, loop: 50.0, walk: 9000.0, visit: 9000.0}
+    calls = {ranking.place(frame): rate for frame, rate in rates.items()}
     found = {one.name: one.callee for one in ranking.measured(*all_kinds, calls, 1.0)}
     assert found == {"main": "", "wrapper": "work", "work": "", "loop": "", "walk": "", "visit": ""}
     assert not any(one.callee for one in ranking.measured(*all_kinds, None, None))
@@ -255,7 +278,7 @@ def test_crossing_into_rust_is_measured() -> None:
 def function(**changes: Any) -> ranking.Measured:
     usual = {
         "name": "f",
-        "where": ("a.py", 1),
+        "where": ("a.py", 1, "f"),
         "caller": "",
         "callee": "",
         "held": 0.5,
@@ -332,7 +355,7 @@ def test_shares_come_from_the_samples_and_a_recursion_counts_once() -> None:
             (module, f, "poll (libc.so.6)"): 20,
         },
     )
-    found = {one.name: one for one in ranking.measured(gil, cpu, idle, {("p.py", 3): 6000.0}, 0.6)}
+    found = {one.name: one for one in ranking.measured(gil, cpu, idle, {("p.py", 3, "f"): 6000.0}, 0.6)}
     assert set(found) == {"<module>", "f", "g"}
     f_found = found["f"]
     assert (f_found.held, f_found.own, f_found.busy, f_found.wall) == (0.5, 0.3, 0.8, 1.0)

@@ -14,6 +14,7 @@ from profile_samples import WALKS, make_profiles
 from asv_benchmarks.site.offline import refuse_other_hosts
 from profiles import compare, flamegraph, rows, table, words
 from profiles.__main__ import main
+from profiles.report import read_stacks
 from triradix import IMPLEMENTATIONS
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -99,7 +100,12 @@ def test_two_recordings_are_compared_by_any_of_their_files(recorded: Path, capsy
 
 @pytest.mark.parametrize(
     ("content", "reason"),
-    [(None, "cannot be read: No such file"), ("", "holds no samples"), ("a;b\n", "line 1 is not a folded stack")],
+    [
+        (None, "cannot be read: No such file"),
+        ("", "holds no samples"),
+        ("a;b 0\n", "holds no samples"),
+        ("a;b\n", "line 1 is not a folded stack"),
+    ],
 )
 def test_a_recording_that_is_none_is_one_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str | None, reason: str
@@ -109,6 +115,50 @@ def test_a_recording_that_is_none_is_one_sentence(
     assert main(["compare", str(tmp_path / "a.folded"), str(tmp_path / "a.folded")]) == 1
     said = capsys.readouterr().err
     assert said.startswith("profiles: ") and reason in said and said.count("\n") == 1
+
+
+def test_a_stack_that_is_written_twice_counts_twice(tmp_path: Path) -> None:
+    path = tmp_path / "a.folded"
+    path.write_text("f (a.py:1);g (a.py:2) 30\nf (a.py:1) 40\nf (a.py:1);g (a.py:2) 30\n")
+    assert read_stacks(path) == {("f (a.py:1)", "g (a.py:2)"): 60, ("f (a.py:1)",): 40}
+
+
+def test_two_kinds_of_recordings_are_told_apart(recorded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = (f"rust-0123456789ab-4-{kind}" for kind in ("gil", "idle"))
+    assert main(["compare", str(recorded / first), str(recorded / second)]) == 0
+    warning = "These are two different things: who holds the GIL, and who runs or waits"
+    assert warning in " ".join(capsys.readouterr().out.split())
+    assert warning in (recorded / f"{first}..{second}.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("beside", "code", "reason"),
+    [('{"made": "by another program"}', 0, ""), ("[1]", 0, ""), ("{", 1, "cannot be read")],
+)
+def test_what_stands_beside_a_recording_may_be_another_programs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], beside: str, code: int, reason: str
+) -> None:
+    (tmp_path / "a.folded").write_text("f (a.py:1) 1\n")
+    (tmp_path / "a.json").write_text(beside)
+    assert main(["compare", str(tmp_path / "a"), str(tmp_path / "a")]) == code
+    said = capsys.readouterr().err
+    assert said.count("\n") == bool(reason) and reason in said
+
+
+def test_a_place_that_takes_no_page_is_one_sentence(recorded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one = str(recorded / "rust-0123456789ab-4-gil")
+    assert main(["compare", one, one, "--out", "/proc/page.html"]) == 1
+    assert re.fullmatch(r"profiles: /proc/[^ ]*: No such file or directory\n", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("summary", ["{}", "[1]", '{"machine": {}, "load": 1}'])
+def test_a_summary_that_lacks_something_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], summary: str
+) -> None:
+    (tmp_path / "summary.json").write_text(summary)
+    assert main(["report", "--out", str(tmp_path)]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith(f"profiles: what {tmp_path} holds cannot be shown: ") and said.count("\n") == 1
 
 
 def test_the_report_holds_everything_and_loads_nothing(recorded: Path) -> None:
