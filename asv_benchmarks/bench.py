@@ -17,11 +17,14 @@ import fcntl
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
+from io import StringIO
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +70,7 @@ def _parser() -> argparse.ArgumentParser:
 def _measure(options: argparse.Namespace) -> int:
     if find_spec("asv") is None:
         raise Problem("asv is not installed here: `make setup` installs it into .venv")
+    check(options.bench or [])
     if options.profile == "compare":
         chosen = commits([options.base, options.commit])
         if len(chosen) == 1:
@@ -84,6 +88,31 @@ def _measure(options: argparse.Namespace) -> int:
             print("bench: there are edits that are not committed; they are not measured", file=sys.stderr)
         command += ["--interleave-rounds", "--show-stderr", "--machine", describe_machine(options.machine)]
         return asv(command, hashes, lock)
+
+
+def check(chosen: Sequence[str]) -> None:
+    """Problem if one of the ``--bench`` selects nothing: asv would say so only after it has built everything."""
+    names = benchmark_names() if chosen else []
+    for regex in chosen:
+        try:
+            found = any(re.search(regex, name) for name in names)
+        except re.error as error:
+            raise Problem(f"--bench {regex!r} is no regular expression: {error}") from None
+        if not found:
+            raise Problem(f"--bench {regex!r} selects no benchmark; a name reads {names[0]}")
+
+
+def benchmark_names() -> list[str]:
+    """With their parameters, as asv searches in them."""
+    from asv_runner.discovery import list_benchmarks  # type: ignore[import-untyped]
+
+    listed = StringIO()
+    list_benchmarks(str(FOLDER / "benchmarks"), listed)
+    return [
+        f"{each['name']}({', '.join(parameters)})" if parameters else each["name"]
+        for each in json.loads(listed.getvalue())
+        for parameters in product(*each["params"])
+    ]
 
 
 @contextmanager

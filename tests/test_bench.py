@@ -52,6 +52,21 @@ def test_commits_and_ranges_are_measured_once_each(repository: Path, tmp_path: P
     assert "--interleave-rounds" in said and said.endswith("\n".join(bench.commits(["HEAD~2..HEAD"])))
 
 
+@pytest.mark.parametrize(
+    ("regex", "reason"),
+    [
+        ("(", "--bench '(' is no regular expression: missing ), unterminated subpattern at position 0"),
+        ("HotMatch.*reference, 1", "--bench 'HotMatch.*reference, 1' selects no benchmark; a name reads "),
+    ],
+)
+def test_what_selects_nothing_is_told_before_anything_is_built(
+    repository: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], regex: str, reason: str
+) -> None:
+    assert bench.main(["compare", "HEAD~1", "--bench", "HotMatch.*'reference', 1,", "--bench", regex]) == 2
+    assert capsys.readouterr().err.startswith(f"bench: {reason}")
+    assert not (tmp_path / "asv.txt").exists()
+
+
 def test_compare_takes_turns_and_the_measured_factor(repository: Path, tmp_path: Path) -> None:
     assert bench.main(["compare", "HEAD~1", "--bench", "HotMatch"]) == 0
     said = (tmp_path / "asv.txt").read_text().splitlines()
