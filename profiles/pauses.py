@@ -81,11 +81,12 @@ def measure(implementation: str, nodes: int) -> dict[str, Any]:
     forced: dict[int, list[float]] = {generation: [] for generation in GENERATIONS}
     for _ in range(FORCED):
         for generation in GENERATIONS:
+            # Off until the last moment: else a collection that is due empties the generation just before.
             gc.disable()
             running = serve(cache, nodes, slots, BETWEEN)
-            gc.enable()
             with Pauses() as asked:
                 gc.collect(generation)
+            gc.enable()
             del running
             forced[generation] += asked.seconds[generation]
     return {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import subprocess
 import sys
@@ -225,6 +226,23 @@ def test_a_sampler_without_rights_says_what_to_do(tmp_path: Path, said: str) -> 
         sampler.sample(1, "gil", 10, 1, py_spy=str(refuses))
     assert str(reason.value) == f"py-spy may not look into process 1: {sampler.RIGHTS} ({said})"
     assert "--cap-add SYS_PTRACE" in str(reason.value)
+
+
+def test_a_collection_that_is_asked_for_finds_what_the_requests_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No other has emptied its generation just before."""
+    young: list[int] = []
+    collect = gc.collect
+
+    def asked(generation: int = 2) -> int:
+        young.append(gc.get_count()[0])
+        return collect(generation)
+
+    monkeypatch.setattr(pauses, "REQUESTS", 100)
+    monkeypatch.setattr(gc, "collect", asked)
+    pauses.measure("reference", 200)
+    assert len(young) == 1 + 3 * pauses.FORCED
+    assert min(young[1:]) > pauses.BETWEEN
+    assert gc.isenabled()
 
 
 def test_the_collectors_pauses_of_each_tree(
