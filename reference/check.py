@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from triradix.errors import IntegrityError
@@ -19,6 +20,7 @@ def check(tree: Tree) -> None:
     for run in runs:
         _check_window(tree, run)
         _check_marks(tree, run)
+        _check_reads(tree, run)
         _check_locks(run)
         _check_digests(tree, run)
     _check_spaces(tree)
@@ -54,13 +56,26 @@ def _check_window(tree: Tree, run: Run) -> None:
 
 def _check_marks(tree: Tree, run: Run) -> None:
     ends = [mark.end for mark in run.marks]
-    _require(all(a < b for a, b in zip([run.start, *ends], ends, strict=False)), "marks are sorted by their ends", run)
+    _require(all(a < b for a, b in pairwise([run.start, *ends])), "marks are sorted by their ends", run)
     _require(all(end % tree.page_size == 0 for end in ends), "a mark ends with a page", run)
     _require(len(ends) <= MOST_MARKS, "a run has few marks", run)
     for mark in run.marks:
-        _require(0 <= mark.last <= tree.counts.clock, "a mark was written in the past", run)
         _require(mark.locks >= 0, "a mark has no negative locks", run)
         _require(0 < mark.birth <= tree.counts.clock, "a birth is in the past", run)
+
+
+def _check_reads(tree: Tree, run: Run) -> None:
+    clock = tree.counts.clock
+    _require(0 <= run.last <= clock, "a run was used in the past", run)
+    if run.reads is None:
+        return
+    ends, ticks = list(run.reads.ends), list(run.reads.ticks)
+    _require(len(ends) == len(ticks), "a read has an end and a tick", run)
+    _require(all(a > b for a, b in pairwise([*ends, run.start])), "the ends of reads fall to the start of the run", run)
+    _require(all(a < b for a, b in pairwise([0, *ticks, clock + 1])), "the ticks of reads rise, to now at most", run)
+    for end, tick in zip(ends, ticks, strict=True):
+        _require(end % tree.page_size == 0, "a read ends with a page", run)
+        _require(tick <= run.last or end < run.end, "a read that says something ends inside the run", run)
 
 
 def _check_locks(run: Run) -> None:
@@ -116,7 +131,7 @@ def _check_queues(tree: Tree, runs: list[Run]) -> None:
     leaves = {id(run) for space in tree.spaces.values() for run in space.leaves.good()}
     for run in runs:
         if run.is_evictable:
-            rank, queued, queued_space = tree.rank_of_mark(run), run.queued, run.space.queued
+            rank, queued, queued_space = tree.rank_of_leaf(run), run.queued, run.space.queued
             _require(
                 queued is not None and queued <= rank and id(run) in leaves,
                 "a leaf is queued, at most at its rank",
@@ -138,5 +153,6 @@ def _check_counts(tree: Tree, runs: list[Run]) -> None:
     _require(counts.total == counts.inserted_tokens - counts.evicted_tokens, "what was inserted is cached or evicted")
     _require(counts.runs == len(runs), "runs are counted")
     _require(counts.marks == sum(len(run.inner) for run in runs), "marks are counted")
+    _require(counts.reads == sum(len(run.reads or ()) for run in runs), "reads are counted")
     _require(counts.digests == sum(len(run.digests) for run in runs), "digests are counted")
     _require(0 <= counts.hit_tokens <= counts.lookup_tokens, "what was hit was looked up")

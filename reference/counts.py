@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from array import array
 from operator import attrgetter
 
 import numpy as np
@@ -13,7 +14,7 @@ from triradix.reference.span import Span
 
 _FIELDS = (
     "clock", "digests", "evicted_tokens", "hit_tokens", "inserted_tokens", "inserts", "lookup_tokens", "marks",
-    "protected", "runs", "span_bytes", "spans", "total",
+    "protected", "reads", "runs", "span_bytes", "spans", "total",
 )  # fmt: skip
 _VALUES = attrgetter(*_FIELDS)
 
@@ -33,6 +34,8 @@ class Counts:
     """Those inside runs: the last of a run is the run itself."""
     protected: int
     """Units of locked pages."""
+    reads: int
+    """Those that runs keep."""
     runs: int
     """Roots apart."""
     span_bytes: int
@@ -70,6 +73,7 @@ class Counts:
         return (
             self.runs * _RUN
             + self.marks * _MARK
+            + self.reads * _READ
             + births * _BIRTH
             + self.spans * _SPAN
             + self.span_bytes
@@ -86,6 +90,7 @@ _ENTRY = sys.getsizeof(b"") + 4 * _POINTER
 _QUEUED = sys.getsizeof((0, 0)) + _GC_HEADER + 2 * _INT + 5 * _POINTER
 _RUN = Run.__basicsize__ + _GC_HEADER + sys.getsizeof({}) + 4 * _INT + _ENTRY + _QUEUED
 _MARK = Mark.__basicsize__ + _GC_HEADER + _POINTER + 2 * _INT
+_READ = 2 * array("q").itemsize
 _BIRTH = _INT + 4 * _POINTER
 _SPAN = Span.__basicsize__ + _GC_HEADER + sys.getsizeof(b"") + sys.getsizeof(np.empty(0, np.int64))
 _SPACE = 4 * _RUN

@@ -39,7 +39,7 @@ def evict(tree: Tree, wanted: int | None, space: Space | None) -> tuple[list[Slo
         run = source.leaves.smallest() if source else None
         if run is None:
             break
-        top = run.inner[-1].end if run.inner else run.start
+        top = run.segment_start()
         if wanted is not None:
             pages = -(-(wanted - freed) // tree.page_size)
             top = max(top, run.end - pages * tree.page_size)
@@ -68,6 +68,8 @@ def _cut(tree: Tree, run: Run, top: int) -> None:
     tree.counts.total -= run.end - top
     parent = run.parent
     assert parent is not None, "a root has no page to free"
+    if run.reads is not None:
+        run.last = run.last_at(top)
     tree.show_less(run, top)
     if run.digests:
         kept = run.digests[: (top - run.start) // tree.page_size]
@@ -78,7 +80,7 @@ def _cut(tree: Tree, run: Run, top: int) -> None:
         run.say(run.inner[-1].said())
         run.inner = run.inner[:-1]
         tree.counts.marks -= 1
-        _fold(tree, gone, run)
+        _fold(tree, gone, run.last, run)
         tree.offer(run)
     elif top > run.start:
         tree.offer(run)
@@ -86,10 +88,14 @@ def _cut(tree: Tree, run: Run, top: int) -> None:
         _remove(tree, run, parent)
 
 
-def _fold(tree: Tree, gone: Mark, into: Run) -> None:
-    """All pages of the segment of ``gone`` are free, and ``into``, which is kept for undo, ends right above them."""
+def _fold(tree: Tree, gone: Mark, last: int, into: Run) -> None:
+    """All pages that ``gone`` closed are free; they were last used at ``last``.
+
+    ``into``, which is kept for undo, ends right above them.
+    """
     if not into.is_root:
         into.fold(gone)
+        into.last = max(into.last, last)
         prune_above(tree, into, into)
     birth = gone.birth
     if into.is_root or into.birth != birth:
@@ -102,7 +108,7 @@ def _fold(tree: Tree, gone: Mark, into: Run) -> None:
 def _remove(tree: Tree, run: Run, parent: Run) -> None:
     """``run`` has no page left."""
     tree.undo.keep(parent)
-    _fold(tree, run, parent)
+    _fold(tree, run, run.last, parent)
     tree.detach(run, parent)
     if not parent.children:
         if parent.is_root:
@@ -110,5 +116,4 @@ def _remove(tree: Tree, run: Run, parent: Run) -> None:
         else:
             tree.offer(parent)
     elif len(parent.children) == 1:
-        (only,) = parent.children.values()
-        merge_upwards(tree, only)
+        merge_upwards(tree, parent.only_child or parent)

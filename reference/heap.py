@@ -4,25 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from heapq import heappop, heappush
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from triradix.reference.marks import Mark
 from triradix.reference.undo import Undo
+
+if TYPE_CHECKING:
+    from triradix.reference.node import Run
 
 Rank = Any
 """An int or a tuple of two, one kind for all of a tree; the smallest goes first."""
 
 
-def rank_of_mark(policy: str, slru_threshold: int) -> Callable[[Mark], Rank]:
-    """How a policy ranks a page without children, of which its mark says everything."""
-    ranks: dict[str, Callable[[Mark], Rank]] = {
-        "lru": lambda mark: mark.last,
-        "lfu": lambda mark: (mark.hits, mark.last),
-        "fifo": lambda mark: mark.birth,
-        "mru": lambda mark: -mark.last,
-        "filo": lambda mark: -mark.birth,
-        "priority": lambda mark: (mark.priority, mark.last),
-        "slru": lambda mark: (mark.hits >= slru_threshold, mark.last),
+def rank_of_leaf(policy: str, slru_threshold: int) -> Callable[[Run], Rank]:
+    """How a policy ranks the last page of a run without children, of which the run says everything."""
+    ranks: dict[str, Callable[[Run], Rank]] = {
+        "lru": lambda leaf: leaf.last,
+        "lfu": lambda leaf: (leaf.hits, leaf.last),
+        "fifo": lambda leaf: leaf.birth,
+        "mru": lambda leaf: -leaf.last,
+        "filo": lambda leaf: -leaf.birth,
+        "priority": lambda leaf: (leaf.priority, leaf.last),
+        "slru": lambda leaf: (leaf.hits >= slru_threshold, leaf.last),
     }
     return ranks[policy]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from triradix.arguments import INT64_MIN
 from triradix.keys import Slots
 from triradix.reference.births import Birth
 from triradix.reference.events import stored
@@ -12,7 +13,7 @@ from triradix.reference.merge import merge_upwards
 from triradix.reference.node import Run
 from triradix.reference.span import Span, Units
 from triradix.reference.split import split
-from triradix.reference.walk import walk, write
+from triradix.reference.walk import read, walk, write
 
 if TYPE_CHECKING:
     from triradix.reference.tree import Tree
@@ -33,13 +34,20 @@ def insert(
     counts.inserts += 1
     counts.inserted_tokens += goal - depth
     hits = int(tree.hits_matter)
+    if not tree.priorities_matter:
+        priority = INT64_MIN
     # What an earlier chunk of the request inserted is no hit: the +1 at the end of the path is taken back there.
     chunk = min(depth, inserted - inserted % tree.page_size)
     if hits and chunk > 0:
-        write(tree, run.holder(chunk), chunk, 0, hits=-1)
+        write(tree, run.holder(chunk), chunk, hits=-1)
         run = run.holder(depth)
+    if depth == goal and depth:
+        if hits or tree.priorities_matter:
+            write(tree, run, depth, priority, hits)
+            run = run.holder(depth)
+        return depth, read(tree, run, depth, counts.clock)
     if depth == goal:
-        return depth, None if not depth else write(tree, run, depth, counts.clock, priority, hits)
+        return depth, None
     if depth < run.end:
         run = split(tree, run, depth)
     span = Span(depth, key.between(depth, goal), tree.overlap, slots[depth - start : goal - start].copy())

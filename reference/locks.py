@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from triradix.reference.merge import merge_upwards
 from triradix.reference.split import limit_marks
 from triradix.reference.walk import mark_at, prune_above
 
@@ -46,6 +47,7 @@ def unlock(tree: Tree, run: Run, depth: int) -> int:
         raise ValueError("no lock of this node's page is left to take back")
     tree.undo.append((setattr, mark, "locks", mark.locks))
     mark.locks -= 1
+    lowest, before = run, run.inner
     if run.inner and not mark.locks:
         prune_above(tree, run, run.mark_of(depth + 1))
     freed = 0
@@ -65,6 +67,8 @@ def unlock(tree: Tree, run: Run, depth: int) -> int:
         run.locked_children -= 1
     tree.undo.append((setattr, tree.counts, "protected", tree.counts.protected))
     tree.counts.protected -= freed
+    if len(lowest.inner) < len(before):  # the marks of locks may have kept a path in pieces
+        merge_upwards(tree, lowest.only_child or lowest)
     return freed
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from triradix.reference.births import move_anchors
 from triradix.reference.log import MERGE, note
-from triradix.reference.marks import Marks, pruned
+from triradix.reference.marks import Marks, Reads, pruned, put_reads
 from triradix.reference.node import Run
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ def _merge(tree: Tree, upper: Run, run: Run, inner: Marks) -> None:
         tree.counts.digests -= len(run.digests)
         run.digests = upper.digests
     move_anchors(tree, upper.marks, upper, run, None)
+    _join_reads(tree, upper, run)
     tree.counts.marks += len(inner) - len(upper.inner) - len(run.inner)
     run.inner = inner
     if run.locked_end == run.start:
@@ -62,3 +63,14 @@ def _merge(tree: Tree, upper: Run, run: Run, inner: Marks) -> None:
     run.parent = parent
     parent.children[page] = run
     tree.empty(upper)
+
+
+def _join_reads(tree: Tree, upper: Run, run: Run) -> None:
+    """Lay on the reads of ``run`` what ``upper`` knows of later ones."""
+    last = run.last_at(run.start)
+    if upper.last > last:
+        last = upper.last
+        put_reads(tree, run, len(run.reads or ()), Reads((upper.end,), (last,)))
+    later = upper.reads and upper.reads.between(upper.reads.until(last))
+    if later:
+        put_reads(tree, run, len(run.reads or ()), later)

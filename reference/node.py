@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from triradix.arguments import INT64_MIN
 from triradix.reference.births import Birth
-from triradix.reference.marks import Mark, Marks, segment
+from triradix.reference.marks import Mark, Marks, Reads, segment
 from triradix.reference.span import Span
 
 if TYPE_CHECKING:
@@ -25,13 +25,13 @@ class Run(Mark):
     """
 
     __slots__ = (
-        "children", "digests", "inner", "locked_children", "locked_end", "parent", "queued", "space", "span", "start",
+        "children", "digests", "inner", "last", "locked_children", "locked_end", "parent", "queued", "reads", "space",
+        "span", "start",
     )  # fmt: skip
 
     def __init__(self, space: Space, parent: Run | None, start: int, end: int, span: Span, birth: Birth) -> None:
         self.end = end
         self.birth = birth
-        self.last = 0
         self.priority = INT64_MIN
         self.hits = 0
         self.locks = 0
@@ -47,6 +47,10 @@ class Run(Mark):
         (Python seeds the hash of bytes: nobody can aim at collisions.)"""
         self.inner: Marks = ()
         """The marks above the last one."""
+        self.last = 0
+        """The tick of the last call that ended at its last page."""
+        self.reads: Reads | None = None
+        """Of calls that ended above its last page; those that came before ``last`` say nothing any more."""
         self.digests: tuple[bytes, ...] = ()
         """Of its first pages, as far as somebody asked for them."""
         self.locked_end = start
@@ -64,6 +68,11 @@ class Run(Mark):
     def is_evictable(self) -> bool:
         """Whether its last page can go."""
         return not self.children and self.locked_end < self.end
+
+    @property
+    def only_child(self) -> Run | None:
+        """Its child, if it has one and no more."""
+        return next(iter(self.children.values())) if len(self.children) == 1 else None
 
     @property
     def marks(self) -> Marks:
@@ -102,14 +111,32 @@ class Run(Mark):
         """The birth of its page that ends at ``depth``."""
         return self.mark_of(depth).birth
 
+    def last_at(self, depth: int) -> int:
+        """The tick of the last call that ended in the run at ``depth`` or below. O(log reads)."""
+        if self.reads is None:
+            return self.last
+        below = self.reads.below(depth)
+        return max(self.last, self.reads.ticks[below - 1]) if below else self.last
+
+    def segment_start(self) -> int:
+        """Where its last segment begins: the pages that a policy cannot tell from the last one. O(log reads)."""
+        start = self.inner[-1].end if self.inner else self.start
+        if self.reads is not None and len(self.reads) > (until := self.reads.until(self.last)):
+            start = max(start, self.reads.ends[until])
+        return start
+
     def state(self) -> tuple[Any, ...]:
-        """What `Undo` needs to put the run back. What its inner marks say, the entries of ``children`` and ``queued``
-        are kept apart.
+        """What `Undo` needs to put the run back. What its inner marks and reads say, the entries of ``children`` and
+        ``queued`` are kept apart.
         """
-        locks = (self.locked_end, self.locked_children)
-        return (self.said(), self.parent, self.start, self.span, self.children, self.inner, self.digests, *locks)
+        return (
+            self.said(), self.inner, self.last, self.reads, self.parent, self.start, self.span, self.children,
+            self.digests, self.locked_end, self.locked_children,
+        )  # fmt: skip
 
     def restore(self, state: tuple[Any, ...]) -> None:
-        (said, self.parent, self.start, self.span, self.children, self.inner, self.digests, *locks) = state
-        self.locked_end, self.locked_children = locks
+        (
+            said, self.inner, self.last, self.reads, self.parent, self.start, self.span, self.children,
+            self.digests, self.locked_end, self.locked_children,
+        ) = state  # fmt: skip
         self.say(said)

@@ -27,6 +27,11 @@ def split(tree: Tree, run: Run, depth: int) -> Run:
     cut = segment(inner, depth)
     upper = Run(run.space, parent, run.start, depth, run.span, run.birth_at(depth))
     upper.inner, below_cut = inner[:cut], inner[cut:]
+    upper.last = run.last_at(depth)
+    if run.reads is not None:
+        reads, deeper, here = run.reads, run.reads.below(depth + 1), run.reads.below(depth)
+        run.reads, upper.reads = reads.between(0, deeper) or None, reads.between(here) or None
+        tree.counts.reads -= here - deeper
     if below_cut and below_cut[0].end == depth:  # the mark of the last page above is there; else that page has none
         upper.say(below_cut[0].said())
         below_cut = below_cut[1:]

@@ -12,8 +12,9 @@ from triradix.config import Config
 from triradix.events import KVCacheEvent
 from triradix.reference.births import Birth
 from triradix.reference.counts import Counts
-from triradix.reference.heap import Queue, Rank, rank_of_mark, ranks_by_hits
+from triradix.reference.heap import Queue, Rank, rank_of_leaf, ranks_by_hits
 from triradix.reference.log import COPY, GONE, note
+from triradix.reference.marks import drop_old_reads
 from triradix.reference.node import Run
 from triradix.reference.spaces import Space
 from triradix.reference.span import Span
@@ -24,16 +25,17 @@ class Tree:
     """All spaces of a cache, from one ``reset`` to the next."""
 
     __slots__ = (
-        "anchors", "counts", "epoch", "events", "hits_matter", "keeps_events", "overlap", "page_size", "queue",
-        "rank_of_mark", "ranks_fall", "spaces", "undo",
+        "anchors", "counts", "epoch", "events", "hits_matter", "keeps_events", "overlap", "page_size",
+        "priorities_matter", "queue", "rank_of_leaf", "ranks_fall", "spaces", "undo",
     )  # fmt: skip
 
     def __init__(self, config: Config, undo: Undo, events: list[KVCacheEvent]) -> None:
         self.page_size = config.page_size
         self.overlap = int(config.bigram)
         self.keeps_events = config.enable_kv_cache_events
-        self.rank_of_mark = rank_of_mark(config.eviction_policy, config.slru_threshold)
+        self.rank_of_leaf = rank_of_leaf(config.eviction_policy, config.slru_threshold)
         self.hits_matter = ranks_by_hits(config.eviction_policy)
+        self.priorities_matter = config.eviction_policy == "priority"
         self.ranks_fall = config.eviction_policy == "mru"
         """Whether a page that is used goes earlier. (With all others it stays where it is, or goes later.)"""
         self.events = events
@@ -83,7 +85,8 @@ class Tree:
         """Nothing of the tree hangs on ``run`` any more."""
         note(self.undo, GONE, run.start)
         run.space.leaves.withdraw(run)
-        run.parent, run.children, run.inner, run.digests = None, {}, (), ()
+        self.counts.reads -= len(run.reads or ())
+        run.parent, run.children, run.inner, run.reads, run.digests = None, {}, (), None, ()
         run.end = run.locked_end = run.start
         self.counts.runs -= 1
 
@@ -103,6 +106,7 @@ class Tree:
         while span.live and holder is not None:
             if holder.span is span and holder.end > holder.start:
                 self.undo.keep(holder)
+                drop_old_reads(self, holder)
                 holder.span = span.copy_of(holder.start, holder.end)
                 self.hold(holder.span)
                 self.let_go(span, holder.end - holder.start)
@@ -147,7 +151,7 @@ class Tree:
             self.queue.offer(run.space, rank)
 
     def _rank_of_run(self, run: Run) -> Rank | None:
-        return self.rank_of_mark(run) if run.is_evictable else None
+        return self.rank_of_leaf(run) if run.is_evictable else None
 
     def _rank_of_space(self, space: Space) -> Rank | None:
         leaf = space.leaves.smallest()

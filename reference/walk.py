@@ -9,7 +9,7 @@ import numpy as np
 from triradix.arguments import INT64_MIN
 from triradix.keys import Slots
 from triradix.reference.births import Birth
-from triradix.reference.marks import Mark, Marks, segment
+from triradix.reference.marks import Mark, Marks, Reads, drop_old_reads, put_reads, segment
 from triradix.reference.merge import merge_upwards
 from triradix.reference.node import Run
 from triradix.reference.span import Units
@@ -47,18 +47,33 @@ def match(tree: Tree, run: Run, depth: int, key: Units, goal: int) -> tuple[int,
     counts.clock += 1
     counts.lookup_tokens += goal - start
     counts.hit_tokens += depth - start
-    return depth, write(tree, run, depth, counts.clock) if depth else None
+    return depth, read(tree, run, depth, counts.clock) if depth else None
 
 
-def write(tree: Tree, run: Run, depth: int, last: int, priority: int = INT64_MIN, hits: int = 0) -> Birth:
-    """Write at the mark of the page of ``run`` that ends at ``depth``; returns the birth of that page.
+def read(tree: Tree, run: Run, depth: int, tick: int) -> Birth:
+    """Note that the last call so far, that of ``tick``, ended at the page of ``run`` that ends at ``depth``.
+
+    Returns the birth of that page. O(log reads) amortised.
+    """
+    if depth < run.end:
+        deeper = run.reads.below(depth + 1) if run.reads is not None else 0
+        put_reads(tree, run, deeper, Reads((depth,), (tick,)))
+        return run.birth_at(depth)
+    tree.undo.append((setattr, run, "last", run.last))
+    run.last = tick
+    drop_old_reads(tree, run)
+    if tree.ranks_fall:  # else the rank that a leaf has in the queue serves
+        tree.offer(run)
+    return run.birth
+
+
+def write(tree: Tree, run: Run, depth: int, priority: int = INT64_MIN, hits: int = 0) -> None:
+    """Write at the mark of the page of ``run`` that ends at ``depth``.
 
     Afterwards the page may stand in a new run above ``run``.
     """
     before = run.inner
     mark = mark_at(tree, run, depth)
-    if last > mark.last:
-        mark.last = last
     if priority > mark.priority:
         mark.priority = priority
     mark.hits += hits
@@ -67,10 +82,8 @@ def write(tree: Tree, run: Run, depth: int, last: int, priority: int = INT64_MIN
         if len(run.inner) < len(before):
             merge_upwards(tree, run)
         limit_marks(tree, run)
-    # To a leaf that stands in the queue only a rank that may have become less matters.
-    if mark is run and (run.queued is None or hits < 0 or tree.ranks_fall):
+    if mark is run and hits < 0:  # as above
         tree.offer(run)
-    return mark.birth
 
 
 def mark_at(tree: Tree, run: Run, depth: int) -> Mark:

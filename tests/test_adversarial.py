@@ -164,6 +164,21 @@ def test_reads_leave_nothing_behind(implementation: Implementation) -> None:
     cache.check()
 
 
+def test_the_whole_match_after_reads_everywhere(implementation: Implementation) -> None:
+    """However many of its pages a run was read up to, the longest first: one whole match makes up for all of them."""
+    key = np.arange(2000, dtype=np.uint32)
+
+    def measure(reads: int) -> float:
+        caches = [implementation.create() for _ in range(40)]
+        for cache in caches:
+            cache.insert(key, key.astype(np.int64))
+            for end in range(2000 - 1, 0, -2000 // reads):
+                cache.match_prefix(key[:end])
+        return cpu(lambda: [cache.match_prefix(key) for cache in caches])
+
+    growth(measure, 250, 4)
+
+
 def test_namespaces_do_not_slow_each_other(implementation: Implementation) -> None:
     def measure(count: int) -> float:
         cache = implementation.create()

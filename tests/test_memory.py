@@ -44,6 +44,19 @@ def test_memory_bytes(implementation: Implementation) -> None:
     assert 4 * len(key) <= cache.stats()["memory_bytes"] - empty <= full
 
 
+def test_reads_are_small(implementation: Implementation) -> None:
+    """A run that was read up to each of its pages, the longest first, holds at most 64 bytes a page."""
+    cache = implementation.create()
+    empty = cache.stats()["memory_bytes"]
+    key = np.arange(16_000, dtype=np.uint32)
+    cache.insert(key, key.astype(np.int64))
+    for end in range(len(key) - 1, 0, -1):
+        cache.match_prefix(key[:end])
+    assert cache.stats()["memory_bytes"] - empty <= 64 * len(key)
+    cache.match_prefix(key)
+    cache.check()
+
+
 def test_a_prefix_key_keeps_no_cache_alive(implementation: Implementation) -> None:
     key = PrefixKey([1, 2, 3])
     gone = []

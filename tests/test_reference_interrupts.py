@@ -16,7 +16,9 @@ from typing import Any
 import pytest
 
 import triradix.reference
-from triradix.reference import RadixCache
+from triradix.reference import RadixCache, merge, split
+from triradix.reference.marks import Reads
+from triradix.reference.node import Run
 
 FOLDER = str(Path(triradix.reference.__file__).parent)
 LONG = list(range(100, 140))
@@ -70,6 +72,12 @@ def range_of(count: int) -> list[int]:
     return list(range(1000, 1000 + count))
 
 
+def written(run: Run) -> list[Any]:
+    """What the marks and the reads of a run say."""
+    reads = run.reads or Reads()
+    return [[mark.said() for mark in run.marks], list(reads.ends), list(reads.ticks)]
+
+
 Call = Callable[[RadixCache, dict[str, Any]], Any]
 CALLS: dict[str, Call] = {
     "match": lambda cache, nodes: cache.match_prefix(LONG),
@@ -108,7 +116,7 @@ def observed(cache: RadixCache, nodes: dict[str, Any]) -> list[Any]:
     for private in ("nodes", "memory_bytes"):
         del statistics[private]
     told: list[Any] = [sorted(statistics.items()), cache.protected_size(), sorted(cache.all_indices().tolist())]
-    told.append(sorted((run.start, mark.said()) for run in cache._tree.runs() for mark in run.marks))
+    told.append(sorted((run.start, run.last, written(run)) for run in cache._tree.runs()))
     for name, node in nodes.items():
         try:
             told.append((name, cache.block_hashes(node), cache.path_indices(node).tolist()))
@@ -131,14 +139,40 @@ def observed(cache: RadixCache, nodes: dict[str, Any]) -> list[Any]:
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("name", CALLS)
 def test_interrupted_anywhere(name: str, options: dict[str, Any], thorough: bool) -> None:
-    call = CALLS[name]
-    before = observed(*prepared(**options))
-    cache, nodes = prepared(**options)
+    interrupt_anywhere(lambda: prepared(**options), CALLS[name], thorough)
+
+
+@pytest.mark.parametrize("call, more", [("inc_lock_ref", 1), ("dec_lock_ref", -1)])
+def test_interrupted_among_many_marks(call: str, more: int, thorough: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lock that splits a run which has reads, and a release that joins two of them."""
+    monkeypatch.setattr(split, "MOST_MARKS", 4)
+    monkeypatch.setattr(merge, "MOST_MERGED_MARKS", 3)
+    locked = (38, 34, 30, 26, 22, 18)
+
+    def prepare() -> tuple[RadixCache, dict[str, Any]]:
+        cache = RadixCache()
+        cache.insert(LONG, LONG)
+        nodes = {f"read {end}": cache.match_prefix(LONG[:end]).node for end in range(38, 0, -2)}
+        for end in locked[: -1 if more > 0 else None]:
+            cache.inc_lock_ref(nodes[f"read {end}"])
+        return cache, nodes
+
+    def change(cache: RadixCache, nodes: dict[str, Any]) -> None:
+        runs = cache.stats()["nodes"]
+        getattr(cache, call)(nodes[f"read {locked[-1 if more > 0 else 0]}"])
+        assert cache.stats()["nodes"] == runs + more
+
+    interrupt_anywhere(prepare, change, thorough)
+
+
+def interrupt_anywhere(prepare: Callable[[], tuple[RadixCache, dict[str, Any]]], call: Call, thorough: bool) -> None:
+    before = observed(*prepare())
+    cache, nodes = prepare()
     call(cache, nodes)
     after = observed(cache, nodes)
     at, undone = 0, 0
     while True:
-        cache, nodes = prepared(**options)
+        cache, nodes = prepare()
         traced = sys.gettrace()
         sys.settrace(Interrupt(at))
         try:
