@@ -30,6 +30,8 @@ from profiles.table import plain
 from triradix.files import put
 
 SHOWN = 12
+SURE = 2 / 3
+"""Of an estimate of calls: with less, the least that it may be is said too."""
 FEW = 200
 """Samples of which a share of a tenth is known to a fifth, not better: fewer, and it is said."""
 ELSEWHERE = 0.05
@@ -88,7 +90,7 @@ def look(options: argparse.Namespace) -> dict[str, Any]:
     sampler.find_py_spy()
     border = crossing()
     plain = counted = calls = processor = None
-    exact = False
+    sure = 1.0
     samples = {}
     if options.pid is not None:
         for kind in sampler.KINDS:
@@ -103,7 +105,7 @@ def look(options: argparse.Namespace) -> dict[str, Any]:
             samples[kind] = program.sample(kind, options.rate)
         say("calls counted")
         counted = program.count()
-        calls, exact = calls_a_second(plain, counted)
+        calls, sure = calls_a_second(plain, counted)
         processor = plain.processor / plain.seconds
     answers = {**dict.fromkeys(options.better_algorithm, True), **dict.fromkeys(options.no_better_algorithm, False)}
     waiting = ranking.waiting_for_gil(samples["idle"])
@@ -121,7 +123,7 @@ def look(options: argparse.Namespace) -> dict[str, Any]:
         "seconds": plain.seconds if plain else None,
         "others": plain.others if plain else 0.0,
         "counted_seconds": counted.seconds if counted else None,
-        "exact": exact,
+        "sure": sure,
     }
 
 
@@ -158,7 +160,7 @@ def table(verdicts: Sequence[Verdict], found: dict[str, Any]) -> Table:
             str(number),
             escape(function.name),
             f"{function.held:.0%}",
-            "?" if function.calls is None else calls_text(function.calls, found["exact"]),
+            "?" if function.calls is None else calls_text(function.calls, found["sure"]),
             "?" if function.cost is None else time_text(function.cost),
             "?" if function.cost is None else crossings_text(function.cost / found["border"]),
             " ".join({None: "?", True: "yes", False: "no"}[answer] for answer in (one.often, one.bound, one.holds_up)),
@@ -176,13 +178,18 @@ def crossings_text(crossings: float) -> str:
     return f"{rounded:,.{0 if rounded >= 10 else 1}f}"
 
 
-def calls_text(calls: float, exact: bool) -> str:
+def calls_text(calls: float, sure: float) -> str:
+    """Of an estimate two digits, and a range where little of it is sure."""
     if calls < 1:
         return "below 1"
-    if not exact:
-        calls = float(f"{calls:.2g}")
-    text = f"{calls / 1e6:,.1f} M" if calls >= 1e6 else f"{calls:,.0f}"
-    return text if exact else f"~{text}"
+    if sure == 1:
+        return _count(calls)
+    least, most = (_count(float(f"{each:.2g}")) for each in (calls * sure, calls))
+    return f"~{most}" if sure >= SURE else f"{least}–{most}"
+
+
+def _count(calls: float) -> str:
+    return f"{calls / 1e6:,.1f} M" if calls >= 1e6 else f"{calls:,.0f}"
 
 
 def sentences(listed: Sequence[Verdict], found: dict[str, Any]) -> list[str]:

@@ -125,15 +125,16 @@ class Program:
         return process, int(started.read_text())
 
 
-def calls_a_second(plain: Run, counted: Run) -> tuple[dict[Function, float], bool]:
-    """Of each function in a plain run, and whether that is exact.
+def calls_a_second(plain: Run, counted: Run) -> tuple[dict[Function, float], float]:
+    """Of each function in a plain run, and the share of that which is sure: 1 if they are exact.
 
     Where the counted run did the same work, its calls are the plain run's. A program that runs for a given time does
-    less work while it is counted: then the time that the counting itself took is left out, which is an estimate.
+    less work while it is counted: then the time that the counting itself took is left out, which is an estimate. So
+    many as were counted a second there were at least.
     """
     if plain.ended and counted.ended and counted.seconds > SLOWER * plain.seconds:
-        return {function: count / plain.seconds for function, count in counted.calls.items()}, True
+        return {function: count / plain.seconds for function, count in counted.calls.items()}, 1.0
     total = sum(counted.calls.values())
     took = max(counted.seconds - total * counted.overhead, counted.seconds / 50)
-    exact = total * counted.overhead < 0.05 * counted.seconds
-    return {function: count / took for function, count in counted.calls.items()}, exact
+    sure = took / counted.seconds
+    return {function: count / took for function, count in counted.calls.items()}, 1.0 if sure > 0.95 else sure

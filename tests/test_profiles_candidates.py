@@ -227,12 +227,12 @@ def test_calls_a_second_are_those_of_the_plain_run() -> None:
     function = ("a.py", 1, "f")
     plain = Run(2.0, 2.0, True, {}, 0.0)
     counted = Run(10.0, 10.0, True, {function: 1000}, 1e-3)
-    assert calls_a_second(plain, counted) == ({function: 500.0}, True)
+    assert calls_a_second(plain, counted) == ({function: 500.0}, 1.0)
     # By the clock: both runs take as long, and the counting took a half of the second one.
     by_clock = Run(2.0, 2.0, True, {function: 1000}, 1e-3)
-    assert calls_a_second(plain, by_clock) == ({function: 1000.0}, False)
-    assert calls_a_second(plain, Run(2.0, 2.0, True, {function: 10}, 1e-3))[1]
-    assert calls_a_second(Run(2.0, 2.0, False, {}, 0.0), counted)[1] is False
+    assert calls_a_second(plain, by_clock) == ({function: 1000.0}, 0.5)
+    assert calls_a_second(plain, Run(2.0, 2.0, True, {function: 10}, 1e-3))[1] == 1
+    assert calls_a_second(Run(2.0, 2.0, False, {}, 0.0), counted)[1] < 1
 
 
 def test_the_workload_runs_in_one_process(own_implementation: str) -> None:
@@ -262,8 +262,12 @@ def test_what_only_hands_on_is_none_but_a_loop_or_a_recursion_is() -> None:
 
 
 def test_an_estimate_of_calls_has_two_digits() -> None:
-    assert [candidates.calls_text(8_276.0, exact) for exact in (True, False)] == ["8,276", "~8,300"]
-    assert [candidates.calls_text(calls, False) for calls in (0.4, 3.26, 2.44e6)] == ["below 1", "~3", "~2.4 M"]
+    assert [candidates.calls_text(8_276.0, sure) for sure in (1, 0.7, 0.5)] == [
+        "8,276",
+        "~8,300",
+        "4,100–8,300",
+    ]
+    assert [candidates.calls_text(calls, 0.7) for calls in (0.4, 3.26, 2.44e6)] == ["below 1", "~3", "~2.4 M"]
 
 
 def test_crossings_have_the_digits_that_are_known() -> None:
