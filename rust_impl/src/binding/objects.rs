@@ -151,7 +151,9 @@ pub fn instance<'py>(class: &Bound<'py, PyAny>, fields: Bound<'py, PyDict>) -> P
     let made = unsafe { ffi::PyType_GenericNew(class.as_type_ptr(), null_mut(), null_mut()) };
     // SAFETY: O2.
     let made: Bound<'py, PyAny> = unsafe { owned(py, made) }?;
+    // By way of the class: after PyObject_GenericSetDict, Python 3.13 still looks at the values in the object itself first.
+    let name = text(py, "__dict__")?;
     // SAFETY: O1.
-    let set = unsafe { ffi::PyObject_GenericSetDict(made.as_ptr(), fields.as_ptr(), null_mut()) };
+    let set = unsafe { ffi::PyObject_GenericSetAttr(made.as_ptr(), name.as_ptr(), fields.as_ptr()) };
     if set == 0 { Ok(made) } else { Err(PyErr::fetch(py)) }
 }
