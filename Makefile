@@ -147,9 +147,12 @@ mutants: build ## Plant faults in the reference: the suite must catch each
 
 lint: lint-python lint-cython lint-rust ## Formatters and linters of all three languages
 
+# ruff finds by itself only what is called .py.
+SCRIPTS = $(shell grep -lE '^.!/usr/bin/env python3' .ci/*)
+
 lint-python: $(STAMPS)/tools
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+	$(BIN)/ruff check . $(SCRIPTS)
+	$(BIN)/ruff format --check . $(SCRIPTS)
 
 lint-cython: $(STAMPS)/tools
 	$(WITH_TOOLS) cython-lint cython_impl src/triradix/compare
@@ -163,8 +166,8 @@ types: build ## mypy --strict, and the stubs of the compiled parts against what 
 	$(BIN)/stubtest $(STUBBED) --allowlist .ci/stubtest-allowlist.txt --ignore-unused-allowlist
 
 format: $(STAMPS)/tools ## Format Python and Rust in place
-	$(BIN)/ruff check --fix .
-	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix . $(SCRIPTS)
+	$(BIN)/ruff format . $(SCRIPTS)
 	cd rust_impl && cargo fmt
 
 hooks: $(STAMPS)/tools ## Check each commit before it is made (git pre-commit hook)
@@ -243,10 +246,13 @@ wheels: $(STAMPS)/ship-tools ## Build and check sdists and wheels for every Pyth
 test-wheels: ## Install dist/ without a compiler for every Python here (or PYTHONS), and pass the suite there
 	.ci/test-wheels $(ARGS)
 
+# For both distributions the Pythons that pyproject.toml names; the test of the second installs what the first has made.
+CIBUILDWHEEL := python3 -m cibuildwheel --config-file pyproject.toml --output-dir dist
+
 cibuildwheel: ## The wheels of this system with cibuildwheel, for CI's macOS and its like: dist
 	python3 -m pip install --quiet --constraint .ci/constraints.txt --group cibuildwheel
-	python3 -m cibuildwheel --output-dir dist .
-	python3 -m cibuildwheel --output-dir dist rust_impl
+	$(CIBUILDWHEEL) .
+	CIBW_TEST_COMMAND="python -c \"import triradix; triradix.create('rust')\"" PIP_FIND_LINKS="$(CURDIR)/dist" $(CIBUILDWHEEL) rust_impl
 
 image: $(STAMPS)/venv ## Build the image and try it, without a container engine its steps; ARGS="--engine podman --stand-in"
 	$(BIN)/python .ci/image $(ARGS)

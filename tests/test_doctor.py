@@ -6,6 +6,7 @@ A fault is planted by a ``sitecustomize.py`` on PYTHONPATH, which the process of
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -19,6 +20,7 @@ import triradix
 from triradix.doctor import examination, self_test
 from triradix.doctor.latency import MOST_CALLS
 
+PAGE = (Path(__file__).parent.parent / "docs" / "how-to" / "deploy.md").read_text(encoding="utf-8")
 Doctor = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -77,6 +79,24 @@ def test_without_a_figure(doctor: Doctor) -> None:
     done = doctor("--implementations", "reference", "--seconds", "0")
     assert done.returncode == 0
     assert "latency" not in done.stdout
+
+
+def test_the_page_shows_what_is_printed(doctor: Doctor) -> None:
+    """The numbers are of one machine; what is told of an implementation, and in which order, is the same on each."""
+    ((command, printed),) = re.findall(r"```text\n\$ triradix doctor (.*)\n((?:.*\n)*?)```", PAGE)
+    done = doctor(*command.split(), "--seconds", "0.1")
+
+    def told(text: str) -> list[str]:
+        return re.findall(r"^  (\S+)", text, re.MULTILINE) + text.splitlines()[-1:]
+
+    assert told(done.stdout) == told(printed)
+
+
+def test_the_probe_of_the_page(doctor: Doctor) -> None:
+    """The command that Kubernetes is to run."""
+    (command,) = re.findall(r"^    command: \[triradix, doctor, (.*)\]$", PAGE, re.MULTILINE)
+    done = doctor(*command.replace('"', "").split(", "))
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
 
 
 FAULTS = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,14 @@ def test_every_target_is_declared() -> None:
     """A file of the name of a target would keep it from being made."""
     phony = set(" ".join(re.findall(r"^\.PHONY:((?:.*\\\n)*.*)", MAKEFILE, re.MULTILINE)).replace("\\\n", " ").split())
     assert TARGETS <= phony
+
+
+def test_cibuildwheel_makes_both_distributions_for_the_same_pythons() -> None:
+    """In rust_impl it would find no table of its own, and build for every Python that it knows."""
+    told = subprocess.run(["make", "-n", "cibuildwheel"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    calls = [line.split() for line in told.splitlines() if " -m cibuildwheel " in line]
+    assert [call[-1] for call in calls] == [".", "rust_impl"]
+    assert all("--config-file pyproject.toml" in " ".join(call) for call in calls)
 
 
 def test_the_documentation_is_built_so_that_a_broken_link_fails() -> None:
