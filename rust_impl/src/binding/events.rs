@@ -6,7 +6,7 @@
 use pyo3::prelude::*;
 
 use super::arguments::shown_namespace;
-use super::objects::{dict, instance, int, list, number, text, tuple};
+use super::objects::{instance, int, list, number, text, tuple};
 use super::shared::shared;
 use crate::core::{Config, Event};
 
@@ -34,13 +34,13 @@ pub fn shown_event<'py>(py: Python<'py>, event: &Event, config: &Config) -> PyRe
                 (c"medium", text(py, "GPU")?.into_any()),
                 (c"extra_key", namespace),
             ];
-            instance(shared.block_stored.bind(py), dict(py, fields)?)
+            instance(shared.block_stored.bind(py), fields)
         }
         Event::Removed { hashes } => {
             let hashes = list(py, hashes.iter().map(hash))?.into_any();
             let fields = [(c"block_hashes", hashes), (c"medium", text(py, "GPU")?.into_any())];
-            instance(shared.block_removed.bind(py), dict(py, fields)?)
+            instance(shared.block_removed.bind(py), fields)
         }
-        Event::Cleared => instance(shared.all_blocks_cleared.bind(py), dict(py, [])?),
+        Event::Cleared => instance(shared.all_blocks_cleared.bind(py), []),
     }
 }

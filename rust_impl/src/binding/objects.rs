@@ -144,16 +144,26 @@ pub fn dict<'py, const N: usize>(
     Ok(dict)
 }
 
-/// An instance of a class without slots, with these fields, made without a call of anything in Python.
-pub fn instance<'py>(class: &Bound<'py, PyAny>, fields: Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
+/// An instance of a class without slots, with these fields, made without a call of anything in Python, such as a
+/// `__setattr__`. (After PyObject_GenericSetDict, Python 3.13 still looks at the values inside the object first.)
+pub fn instance<'py, const N: usize>(
+    class: &Bound<'py, PyAny>,
+    fields: [(&CStr, Bound<'py, PyAny>); N],
+) -> PyResult<Bound<'py, PyAny>> {
     let (py, class) = (class.py(), class.cast::<PyType>()?);
     // SAFETY: O1.
     let made = unsafe { ffi::PyType_GenericNew(class.as_type_ptr(), null_mut(), null_mut()) };
     // SAFETY: O2.
     let made: Bound<'py, PyAny> = unsafe { owned(py, made) }?;
-    // By way of the class: after PyObject_GenericSetDict, Python 3.13 still looks at the values in the object itself first.
-    let name = text(py, "__dict__")?;
-    // SAFETY: O1.
-    let set = unsafe { ffi::PyObject_GenericSetAttr(made.as_ptr(), name.as_ptr(), fields.as_ptr()) };
-    if set == 0 { Ok(made) } else { Err(PyErr::fetch(py)) }
+    for (name, value) in fields {
+        // SAFETY: O1: the name is UTF-8.
+        let interned = unsafe { ffi::PyUnicode_InternFromString(name.as_ptr()) };
+        // SAFETY: O2.
+        let name: Bound<'py, PyString> = unsafe { owned(py, interned) }?;
+        // SAFETY: O1.
+        if unsafe { ffi::PyObject_GenericSetAttr(made.as_ptr(), name.as_ptr(), value.as_ptr()) } != 0 {
+            return Err(PyErr::fetch(py));
+        }
+    }
+    Ok(made)
 }
