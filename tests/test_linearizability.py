@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import count
 
 import history
 from implementations import Implementation
@@ -16,7 +17,11 @@ def test_some_order_explains_each_window(implementation: Implementation, thoroug
     overlapped = 0
     try:
         with history.Recorder(cache) as recorder:
-            for seed in range(windows):
+            # On a busy machine few calls overlap: it takes more windows then.
+            for seed in count():
+                if seed >= windows and overlapped > windows // 10:
+                    break
+                assert seed < 20 * windows, "the calls were made one after the other, which shows nothing"
                 window = history.plan(seed)
                 recorder.record(window)
                 assert history.is_explained(window), f"seed {seed}: {history.shown(window)}"
@@ -28,7 +33,6 @@ def test_some_order_explains_each_window(implementation: Implementation, thoroug
     finally:
         sys.setswitchinterval(before)
     cache.check()
-    assert overlapped > windows // 10, "the calls were made one after the other, which shows nothing"
 
 
 def test_the_checker_finds_violations() -> None:
