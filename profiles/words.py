@@ -16,7 +16,7 @@ QUEUED = 0.2
 def sentences(summary: dict[str, Any]) -> list[str]:
     by_name = rows.by_implementation(summary)
     found = [_first(name, runs[0]) for name, runs in by_name.items()]
-    found += [_scaling(name, runs) for name, runs in by_name.items() if len(runs) > 1]
+    found += [_scaling(name, runs, summary["machine"]["cores"]) for name, runs in by_name.items() if len(runs) > 1]
     found += _share_is_not_all(by_name)
     found += _short_of_processors(summary)
     return found
@@ -32,14 +32,20 @@ def _first(name: str, run: dict[str, Any]) -> str:
     )
 
 
-def _scaling(name: str, runs: list[dict[str, Any]]) -> str:
+def _scaling(name: str, runs: list[dict[str, Any]], cores: int) -> str:
     first, last = runs[0], runs[-1]
     one, many = first["control"]["matches"], last["control"]["matches"]
-    cores = "" if not one else f" ({many / one:.2f} times)"
+    times = "" if not one else f" ({many / one:.2f} times)"
     changed = (
-        f"{name}, from {first['matchers']} to {last['matchers']} matchers: {one:,.0f} → {many:,.0f} look-ups/s{cores}"
-        f"{_on_what(last)}"
+        f"{name}, from {first['matchers']} to {last['matchers']} matchers: {one:,.0f} → {many:,.0f} look-ups/s{times}"
+        f"{_on_what(last)}; inserts meanwhile: {first['control']['inserts']:,.0f} → {last['control']['inserts']:,.0f}/s"
     )
+    if one and many / one > cores:
+        waited = first["recordings"]["idle"]["states"]["matchers"][waits.GIL]
+        changed += (
+            f". That is more than {cores} cores account for: with {_threads(first)} a matcher waited {waited:.0%} of "
+            "its time for the GIL"
+        )
     best = max(runs, key=lambda run: float(run["control"]["matches"]))
     if many < LESS * best["control"]["matches"]:
         states = last["recordings"]["idle"]["states"]["matchers"]

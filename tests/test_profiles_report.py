@@ -12,7 +12,7 @@ import pytest
 from profile_samples import WALKS, make_profiles
 
 from asv_benchmarks.site.offline import refuse_other_hosts
-from profiles import compare, flamegraph, rows, table, words
+from profiles import compare, flamegraph, rows, table, waits, words
 from profiles.__main__ import main
 from profiles.report import read_stacks
 from triradix import IMPLEMENTATIONS
@@ -239,3 +239,18 @@ def test_a_lack_of_processors_is_said(recorded: Path) -> None:
 def test_one_key_is_one() -> None:
     assert [rows.matchers_text(number) for number in (1, 2)] == ["1 matcher", "2 matchers"]
     assert [rows.keys_text(batch) for batch in (1, 64)] == ["1 key a call", "64 keys a call"]
+
+
+def test_a_gain_beyond_the_cores_is_no_scaling(recorded: Path) -> None:
+    summary: dict[str, Any] = json.loads((recorded / "summary.json").read_text())
+    first, last = (run for run in summary["runs"] if run["implementation"] == "reference")
+    summary["machine"]["cores"] = 2
+    first["control"].update(matches=1000.0, inserts=900.0)
+    last["control"].update(matches=2000.0, inserts=300.0)
+    (said,) = (sentence for sentence in words.sentences(summary) if sentence.startswith("reference, from"))
+    assert "1,000 → 2,000 look-ups/s (2.00 times); inserts meanwhile: 900 → 300/s." in said
+    assert "cores account for" not in said
+    last["control"]["matches"] = 4000.0
+    first["recordings"]["idle"]["states"]["matchers"][waits.GIL] = 0.85
+    (said,) = (sentence for sentence in words.sentences(summary) if sentence.startswith("reference, from"))
+    assert said.endswith("more than 2 cores account for: with 1 matcher a matcher waited 85% of its time for the GIL.")
