@@ -29,6 +29,7 @@ TINY = Scale(
     name="tiny",
     rounds=3,
     fresh_rounds=1,
+    passes=2,
     round_ns=20_000,
     conversations=2,
     prompts=3,

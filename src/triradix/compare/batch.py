@@ -16,10 +16,6 @@ from triradix.compare.row import Row, Scale, Work, slots, tokens
 RUNS_FOR_EACH_KEY = 4
 """How many runs the tree holds for each key that is matched."""
 
-_PASSES = 8
-"""At least so many: a pass that other programs disturb does not count."""
-
-
 class Batch(Work):
     """Keys of 256 tokens: one by one, and as one batch. The tree is larger than what they ask for."""
 
@@ -37,7 +33,7 @@ class Batch(Work):
         self.single = self.tree.loop("match")
         self.many = self.tree.loop("match of many", "keys") if "match of many" in self.tree.calls else None
         self.times = [
-            max(_PASSES, loop.times_for(items, scale.round_ns)) if loop else 0
+            max(scale.passes, loop.times_for(items, scale.round_ns)) if loop else 0
             for loop, items in ((self.single, self.keys), (self.many, [self.keys]))
         ]
 
@@ -69,13 +65,14 @@ class Waiting(Work):
         batch = "match of many" in self.tree.calls
         self.loop = self.tree.loop("match of many", "keys") if batch else self.tree.loop("match")
         self.items: list[Any] = [self.keys] if batch else self.keys
+        self.passes = scale.passes
         self.round()
 
     def answer(self) -> Any:
         return _lengths(self.tree, self.keys)
 
     def round(self) -> dict[str, float]:
-        return {self.rows[0].name: self.loop(self.items, _PASSES) * len(self.items) / 1e6}
+        return {self.rows[0].name: self.loop(self.items, self.passes) * len(self.items) / 1e6}
 
 
 def _lengths(tree: Adapter, keys: list[Any]) -> list[list[int]]:
@@ -97,9 +94,13 @@ class Parallel(Batch):
         if "match of many" not in adapter.calls:
             raise CannotDo("has no batches")
         super().setup(adapter, scale, rng)
+        self.passes = scale.passes
 
     def match(self, keys: list[Any], threads: int = 1) -> None:
         self.tree.cache.match_prefix_many(keys, threads=threads)  # type: ignore[attr-defined]
+
+    def least(self, measure: Callable[[], int]) -> int:
+        return min(measure() for _ in range(self.passes))
 
 
 class Threads(Parallel):
@@ -111,10 +112,10 @@ class Threads(Parallel):
     """
 
     def round(self) -> dict[str, float]:
-        one = least(lambda: self._pass(threads=1))
-        speedup = one / least(lambda: self._pass(threads=2))
+        one = self.least(lambda: self._pass(threads=1))
+        speedup = one / self.least(lambda: self._pass(threads=2))
         parts = [self._alone_on(core) for core in sorted(os.sched_getaffinity(0))[:2]]
-        ceiling = 2 * one / least(lambda: max(side_by_side(parts)))
+        ceiling = 2 * one / self.least(lambda: max(side_by_side(parts)))
         figures = speedup, ceiling, speedup / min(1.8, 0.95 * ceiling)
         return dict(zip((row.name for row in self.rows), figures, strict=True))
 
@@ -132,7 +133,3 @@ class Threads(Parallel):
             return self._pass(threads=1)
 
         return part
-
-
-def least(measure: Callable[[], int]) -> int:
-    return min(measure() for _ in range(_PASSES))

@@ -6,21 +6,22 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
+from math import ceil
 from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
 
 from triradix.compare.adapter import Adapter
-from triradix.compare.batch import Parallel, least
+from triradix.compare.batch import Parallel
 from triradix.compare.row import Scale
 
 _PASS_NS = 5_000_000
-_COMPILED_NS = 40_000_000
-"""A pass over all keys takes compiled trees a tenth of it, and plain Python twice as long."""
+_COMPILED_NS = 4_000
+"""A key of a batch takes compiled trees a tenth of it, and plain Python twice as long."""
 _TURNS = 3
-_TOGETHER = 4
-"""How often a long batch holds every key: so that it takes longer than a thread waits for the GIL (5 ms)."""
+_LONG_NS = 20_000_000
+"""What a long batch takes: longer than a thread waits for the GIL (5 ms)."""
 
 
 class PythonThreads(Parallel):
@@ -39,7 +40,8 @@ class PythonThreads(Parallel):
         batches = [self.keys[first : first + 64] for first in range(0, len(self.keys), 64)]
         taken = min(self._pass([batches]) for _ in range(2))
         # Plain Python waits for the GIL at every key, 5 ms each time: a long batch would take minutes.
-        self.long = self.keys * _TOGETHER if taken < _COMPILED_NS else self.keys[:64]
+        compiled = taken < _COMPILED_NS * len(self.keys)
+        self.long = self.keys * ceil(_LONG_NS / taken) if compiled else self.keys[:64]
         half = max(1, round(min(1.0, _PASS_NS / taken) * len(batches) / 2))
         self.halves = [batches[:half], batches[half : 2 * half]]
 
@@ -57,7 +59,7 @@ class PythonThreads(Parallel):
 
     def _speedup(self) -> float:
         first, second = self.halves
-        return least(lambda: self._pass([first + second])) / least(lambda: self._pass(self.halves))
+        return self.least(lambda: self._pass([first + second])) / self.least(lambda: self._pass(self.halves))
 
     def _pass(self, parts: list[list[Any]]) -> int:
         """ns until all have been matched, each part by a thread of its own."""

@@ -54,6 +54,7 @@ class _Held(Work):
     def held(self, runs: int, length: int) -> float:
         """Bytes a run, for ``runs`` runs of ``length`` tokens that have nothing in common."""
         tree = self.adapter()
+        self.slots(0, length)  # what it keeps is none of the tree's
         give_back()
         before = resident_anonymous()
         for number in range(runs):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,12 +21,14 @@ Slots = Callable[[int, int], Tokens]
 class Scale:
     """How large and how long. ``round_ns``: what the timed part of a round takes, where a row can choose.
 
-    ``fresh_rounds``: how many rounds there are where each is a process of its own.
+    ``fresh_rounds``: how many rounds there are where each is a process of its own. ``passes``: how often a round goes
+    over a batch, at least; a pass that other programs disturb does not count.
     """
 
     name: str
     rounds: int
     fresh_rounds: int
+    passes: int
     round_ns: int
     conversations: int
     prompts: int
@@ -45,6 +48,7 @@ class Scale:
 _SIZES: dict[str, tuple[Any, Any]] = {  # quick, full
     "rounds": (7, 15),
     "fresh_rounds": (2, 3),
+    "passes": (3, 8),
     "round_ns": (3_000_000, 20_000_000),
     "conversations": (12, 200),
     "prompts": (300, 1_000),
@@ -54,8 +58,8 @@ _SIZES: dict[str, tuple[Any, Any]] = {  # quick, full
     "long_runs": (128, 256),
     "small_leaves": (30_000, 200_000),
     "nodes": (30_000, 200_000),
-    "waiting": (4_000, 10_000),
-    "batch": (4_000, 10_000),
+    "waiting": (2_000, 10_000),
+    "batch": (2_000, 10_000),
     "capacity": (2**19, 2**20),
     "read_runs": (8, 32),
     "path": (500, 2_000),
@@ -162,4 +166,9 @@ def slots(first: int, count: int) -> Tokens:
 
 def scattered(first: int, count: int) -> Tokens:
     """The same slots in no order, as from a pool that has been in use for long."""
-    return slots(first, count)[np.random.default_rng(count).permutation(count)]
+    return slots(first, count)[_order(count)]
+
+
+@cache
+def _order(count: int) -> Tokens:
+    return np.random.default_rng(count).permutation(count)
