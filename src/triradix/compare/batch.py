@@ -16,6 +16,7 @@ from triradix.compare.row import Row, Scale, Work, slots, tokens
 RUNS_FOR_EACH_KEY = 4
 """How many runs the tree holds for each key that is matched."""
 
+
 class Batch(Work):
     """Keys of 256 tokens: one by one, and as one batch. The tree is larger than what they ask for."""
 
