@@ -35,6 +35,9 @@ class WrongSlots(Reference):
         **Reference.calls,
         "match with its slots": "match_prefix(key).indices[1:]",
         "match of many": "match_prefix_many(keys[:0], threads=1)",
+        "match below a node": "match_prefix(new)",
+        "evict": "evict(tokens).indices[1:]",
+        "unlock": "handle",
     }
 
 

@@ -313,10 +313,15 @@ def test_a_wrong_answer_is_no_figure() -> None:
 
 
 def test_what_the_timed_call_hands_over_is_looked_at_too() -> None:
-    made = reported("slots-8k,batch-single", [OURS[0], planted("rust", "WrongSlots", "Rust (ours)")])
+    made = reported(
+        "slots-8k,batch-single,evict,chat-match,lock", [OURS[0], planted("rust", "WrongSlots", "Rust (ours)")]
+    )
     rows = {row["name"]: row["cells"]["rust"] for row in made["rows"]}
     assert "answered [8192, 8191, [1, 2, 3], " in rows["slots-8k"]["missing"]
     assert ", []] where reference answered [[" in rows["batch-single"]["missing"]
+    assert "answered [[511, " in rows["evict"]["missing"]
+    assert ", [[0, 0], [0, " in rows["chat-match-resumed"]["missing"]
+    assert "answered [[2048, " in rows["lock"]["missing"]
 
 
 def test_a_row_that_runs_ends_with_what_waits_for_it() -> None:

@@ -82,6 +82,14 @@ class Adapter:
         """How many went."""
         raise NotImplementedError
 
+    def freed(self, tokens: int) -> Iterable[int]:
+        """Evict by the timed statement: the slots that it hands over, in any order."""
+        raise NotImplementedError
+
+    def protected(self) -> int:
+        """The tokens that locks protect."""
+        raise NotImplementedError
+
     def forget_freed(self) -> None:
         """Let go of the slots that evictions handed over."""
 

@@ -52,11 +52,13 @@ class FullCache:
             self._base[0] = next(self._numbers)
             self.tree.insert(self.tree.key(self._base), self.tree.values(self._slots))
 
-    def first_evictions(self) -> list[int]:
+    def first_evictions(self) -> list[list[int]]:
+        """Of three: how many slots were freed, and their sum."""
         found = []
         for _ in range(3):
             self.insert_fresh()
-            found.append(self.tree.evict(self._step))
+            freed = list(self.tree.freed(self._step))
+            found.append([len(freed), sum(freed)])
         self.tree.forget_freed()
         return found
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from array import array
+from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
@@ -123,6 +124,15 @@ class PythonTree(Adapter):
 
     def evict(self, tokens: int) -> int:
         return int(self.cache.evict(self.EvictParams(num_tokens=tokens)).num_tokens_evicted)
+
+    def freed(self, tokens: int) -> Iterable[int]:
+        self.forget_freed()
+        self.once("evict", tokens=tokens)
+        slots: list[int] = self.torch.cat(self.allocator.freed).tolist()
+        return slots
+
+    def protected(self) -> int:
+        return int(self.cache.protected_size())
 
     def forget_freed(self) -> None:
         self.allocator.freed.clear()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -64,6 +65,13 @@ class Tree(Adapter):
 
     def evict(self, tokens: int) -> int:
         return self.cache.evict(tokens).num_tokens
+
+    def freed(self, tokens: int) -> Iterable[int]:
+        slots: list[int] = self.once("evict", tokens=tokens).tolist()
+        return slots
+
+    def protected(self) -> int:
+        return self.cache.protected_size()
 
 
 class Reference(Tree):

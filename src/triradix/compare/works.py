@@ -249,13 +249,17 @@ class Locks(Work):
             self.nodes.append(node)
             self.lengths.append(found)
         self.lock, self.unlock = tree.loop("lock", "node"), tree.loop("unlock", "handle")
+        self.lock(self.nodes)
+        self.protected = [tree.protected()]
+        self.unlock(list(self.lock.kept))
+        self.protected.append(tree.protected())
         self.passes = 1
         began = self.round()
         per_pass = 16_000 * sum(began.values())
         self.passes = max(1, min(2_000, int(scale.round_ns / max(per_pass, 1.0))))
 
     def answer(self) -> Any:
-        return self.lengths
+        return [self.lengths, self.protected]
 
     def round(self) -> dict[str, float]:
         taken = [0.0, 0.0]
@@ -292,12 +296,26 @@ class Chat(Work):
         self.resumes = "match below a node" in adapter.calls and "insert below a node" in adapter.calls
 
     def answer(self) -> Any:
+        """A few turns of one conversation, with whole keys and, where there are such calls, with the new tokens."""
         tree = self.adapter()
         found = []
         for turn in self.turns[:4]:
             who, _, new = turn[0]
             key = tree.key(self.texts[who][:new])
-            found += [tree.match(key)[0], tree.insert(key, tree.values(slots(0, new)))]
+            found.append([tree.match(key)[0], tree.insert(key, tree.values(slots(0, new)))])
+        return [found, self._resumed_answer() if self.resumes else found]
+
+    def _resumed_answer(self) -> list[list[int]]:
+        tree = self.adapter()
+        node = tree.match(tree.key(np.zeros(0, np.int64)))[1]
+        insert = tree.loop("insert below a node", "new, values, node")
+        found = []
+        for turn in self.turns[:4]:
+            who, old, new = turn[0]
+            key, values = tree.key(self.texts[who][old:new]), tree.values(slots(old, new - old))
+            found.append([tree.once("match below a node", new=key, node=node).length, old])
+            insert([(key, values, node)])
+            (node,) = insert.kept
         return found
 
     def round(self) -> dict[str, float]:
