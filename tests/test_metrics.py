@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import subprocess
@@ -12,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import steps
 from implementations import Implementation
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 import triradix
-from triradix.metrics import prometheus_text, timed
+from triradix.metrics import latencies, prometheus_text, timed
 from triradix.metrics.collector import CacheCollector
 from triradix.metrics.exposition import CONTENT_TYPE
 from triradix.metrics.latencies import histograms
@@ -173,6 +175,160 @@ os._exit(0)
     subprocess.run(
         [sys.executable, "-W", "ignore", "-c", script, implementation.name], check=True, timeout=60, env=environment
     )
+
+
+class Calls:
+    """A timed cache of no tree, which is quick, with its calls counted; few of them make a fold."""
+
+    def __init__(self) -> None:
+        self.cache, self.made = timed(triradix.create("reference")), 0
+
+    def make(self, count: int) -> None:
+        for _ in range(count):
+            self.cache.peek_prefix([])
+            self.made += 1
+
+    def counted(self) -> int:
+        histogram = histograms(self.cache).get("peek_prefix")
+        return histogram.count if histogram else 0
+
+    def see(self) -> None:
+        """A call that is under way is noted or not yet; somebody may come in between."""
+        before = self.made
+        assert before <= self.counted() <= self.made + 1
+
+    def nested(self) -> None:
+        self.see()
+        before = self.made, self.counted()
+        self.make(5)
+        assert self.counted() - before[1] == self.made - before[0] == 5
+
+    def in_a_thread(self) -> None:
+        thread = threading.Thread(target=self.nested)
+        thread.start()
+        thread.join()
+
+    def run(self) -> None:
+        self.make(5)
+        self.see()
+
+
+@pytest.mark.parametrize("who", ["a signal handler", "another thread"])
+def test_somebody_else_at_every_step(who: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits, nothing is lost and nothing counts twice, whoever times and reads in the middle of it."""
+    monkeypatch.setattr(latencies, "FOLDED_AT", 3)
+    calls = Calls()
+    action = calls.nested if who == "a signal handler" else calls.in_a_thread
+    for step in steps.at_every_step(timed, action, calls.run):
+        assert calls.counted() == calls.made, step
+        assert latencies._folding == []
+        calls.make(1)
+        assert len(calls.cache.readings["peek_prefix"]) <= 4  # type: ignore[attr-defined]
+    assert calls.made > 1000
+
+
+def test_a_fork_at_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parent and child go on from there with the same counts."""
+    monkeypatch.setattr(latencies, "FOLDED_AT", 3)
+    child = -1
+
+    def fork() -> None:
+        nonlocal child
+        child = os.fork()
+        calls.nested()
+
+    for step in range(0, 10_000, 3):
+        calls = Calls()
+        try:
+            reached = steps.at_step(step, timed, fork, calls.run)
+            calls.make(5)
+            right = calls.counted() == calls.made and latencies._folding == []
+        finally:
+            if child == 0:
+                os._exit(0 if right else 1)
+        assert right
+        if not reached:
+            break
+        assert os.waitpid(child, 0)[1] == 0, step
+
+
+def test_a_fork_while_another_thread_folds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(latencies, "FOLDED_AT", 3)
+    calls = Calls()
+    inside, on = threading.Event(), threading.Event()
+    summed = latencies._summed
+
+    def slow(kept: latencies.Kept) -> latencies.Histogram:
+        if threading.current_thread() is thread:
+            inside.set()
+            on.wait()
+        return summed(kept)
+
+    monkeypatch.setattr(latencies, "_summed", slow)
+    thread = threading.Thread(target=lambda: calls.make(3))
+    thread.start()
+    inside.wait()
+    child = os.fork()
+    if child == 0:
+        calls.make(9)
+        few = len(calls.cache.readings["peek_prefix"]) <= 4  # type: ignore[attr-defined]
+        os._exit(0 if few and calls.counted() == 3 + 9 else 1)
+    on.set()
+    thread.join()
+    assert os.waitpid(child, 0)[1] == 0
+    assert calls.counted() == 3
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+def test_a_fold_that_is_interrupted(error: type[BaseException], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(latencies, "FOLDED_AT", 3)
+    calls = Calls()
+
+    def interrupted(kept: latencies.Kept) -> latencies.Histogram:
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(latencies, "_summed", interrupted)
+        if error is MemoryError:
+            calls.make(9)  # nobody hears of it
+        else:
+            calls.make(3 - 1)
+            with pytest.raises(error):
+                calls.cache.peek_prefix([])
+            calls.made += 1
+    calls.make(4)
+    assert calls.counted() == calls.made
+    assert len(calls.cache.readings["peek_prefix"]) <= 4  # type: ignore[attr-defined]
+
+
+def test_finalizers_that_use_the_cache_during_a_scrape(implementation: Implementation) -> None:
+    cache = timed(implementation.create())
+    node = cache.insert([1, 2, 3], [0, 1, 2]).node
+    unlocked = 0
+
+    class Request:
+        """One that is thrown away in a cycle, and gives back its lock when the collector finds it."""
+
+        def __init__(self) -> None:
+            self.itself = self
+            cache.inc_lock_ref(node)
+
+        def __del__(self) -> None:
+            nonlocal unlocked
+            cache.dec_lock_ref(node)
+            unlocked += 1
+
+    usual = gc.get_threshold()
+    gc.set_threshold(20, 2, 2)
+    try:
+        for _ in range(500):
+            Request()
+            prometheus_text({"a": cache})
+    finally:
+        gc.set_threshold(*usual)
+    gc.collect()
+    found = histograms(cache)
+    assert unlocked == found["inc_lock_ref"].count == found["dec_lock_ref"].count == 500
 
 
 def test_without_the_client() -> None:

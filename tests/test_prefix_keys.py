@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from typing import Any
 
 import numpy as np
 import pytest
+import steps
 from implementations import Implementation
 
 from triradix import PrefixKey
+from triradix.keys import _Storage
 
 
 def test_prefix_key_is_a_value() -> None:
@@ -45,6 +49,34 @@ def test_prefix_key_slices_and_extensions() -> None:
         key[::2]
     with pytest.raises(TypeError):
         key[0]  # type: ignore[index]
+
+
+@pytest.mark.parametrize("who", ["a signal handler", "another thread", "a fork"])
+def test_somebody_else_extends_the_same_key_at_every_step(who: str) -> None:
+    """Nobody waits, and each key has its own tokens; so it is in the child of a fork."""
+    made: list[tuple[PrefixKey, list[int]]] = []
+
+    def extend(*new: int) -> None:
+        made.append((key.extended(new), [1, 2, 3, *new]))
+
+    def action() -> None:
+        if who == "another thread":
+            thread = threading.Thread(target=extend, args=(7, 8))
+            thread.start()
+            thread.join()
+        elif who == "a signal handler":
+            extend(7, 8)
+        elif (child := os.fork()) == 0:
+            extend(7, 8)
+            os._exit(0 if made[-1][0].tokens.tolist() == [1, 2, 3, 7, 8] else 1)
+        else:
+            assert os.waitpid(child, 0)[1] == 0
+
+    key = PrefixKey([1, 2, 3])[:2].extended([3])  # with room behind it
+    for _ in steps.at_every_step(_Storage.append, action, lambda: extend(4, 5, 6)):
+        assert [one.tokens.tolist() for one, _ in made] == [right for _, right in made]
+        made.clear()
+        key = PrefixKey([1, 2, 3])[:2].extended([3])
 
 
 @pytest.mark.parametrize("config", [{}, {"page_size": 2}, {"bigram": True}, {"page_size": 3, "bigram": True}], ids=str)

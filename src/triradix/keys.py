@@ -124,13 +124,21 @@ class _Storage:
         self._lock = threading.Lock()
 
     def append(self, at: int, new: Tokens) -> bool:
-        """Put ``new`` behind the first ``at`` tokens; False if others stand there already, or there is no room."""
-        with self._lock:
+        """Put ``new`` behind the first ``at`` tokens; False if others stand there already, or there is no room.
+
+        False also while somebody else appends. Nobody waits: it might be this thread itself, further out, or one that a
+        fork left behind.
+        """
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
             if at != self._used or at + len(new) > len(self.tokens):
                 return False
             self.tokens[at : at + len(new)] = new
             self._used += len(new)
             return True
+        finally:
+            self._lock.release()
 
 
 def as_tokens(key: object) -> Tokens:
