@@ -1,15 +1,20 @@
 """The command line: ``triradix replay``, the main job (`triradix.replay`), ``compare`` and ``doctor`` (likewise).
 
-Exit codes: 0 done; 1 a run failed, the implementations disagree, or the doctor found something; 2 the arguments or the
-trace cannot be used.
+Exit codes: 0 done; 1 a run failed, the implementations disagree, the doctor found something, or what is printed cannot
+be written; 2 the arguments or the trace cannot be used; 130 ended by Ctrl-C, 143 by SIGTERM; 141 the reader of a pipe
+has gone.
 """
 
 from __future__ import annotations
 
 import argparse
+import errno
+import io
+import os
 import shlex
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import triradix
@@ -25,7 +30,32 @@ The ideal hit rate of a Mooncake trace (every request alone, nothing evicted, pr
 reports; the report also shows it, computed from the trace's ids, beside every other run."""
 
 
+_UNWRITTEN = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # What an encoding has no letter for shall not be the end.
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        try:
+            return _main(arguments)
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()
+    except OSError as error:
+        # The commands themselves say what is the matter with a file. What is left is what print raises.
+        if error.filename is not None or error.errno not in _UNWRITTEN:
+            raise
+        _give_up_stdout()
+        if isinstance(error, BrokenPipeError):
+            return 141
+        print(f"triradix: what is printed cannot be written: {error.strerror}", file=sys.stderr)
+        return 1
+
+
+def _main(arguments: Sequence[str] | None) -> int:
     parser = _parser()
     options = parser.parse_args(arguments)
     if options.command is None:
@@ -37,6 +67,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print(f"triradix {options.command}: stopped", file=sys.stderr)
         return 130
+
+
+def _give_up_stdout() -> None:
+    """Else Python tries once more at its end, and complains."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
 
 
 def _parser() -> argparse.ArgumentParser:

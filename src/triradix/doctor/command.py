@@ -6,7 +6,12 @@ import argparse
 import json
 import os
 import platform
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import triradix
@@ -39,6 +44,28 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def doctor(options: argparse.Namespace) -> int:
+    with _orderly_end():
+        return _doctor(options)
+
+
+@contextmanager
+def _orderly_end() -> Iterator[None]:
+    """Whoever ends this command, also by SIGTERM or SIGHUP, ends what it has started too."""
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        sys.exit(128 + number)
+
+    ends = [end for end in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(end) is signal.SIG_DFL]
+    for end in ends:
+        signal.signal(end, leave)
+    try:
+        yield
+    finally:
+        for end in ends:
+            signal.signal(end, signal.SIG_DFL)
+
+
+def _doctor(options: argparse.Namespace) -> int:
     findings = []
     if not options.json:
         _print_place()
@@ -90,10 +117,17 @@ def _print_place() -> None:
 def _print_finding(finding: Finding) -> None:
     print(f"{finding.name}: {'off' if finding.troubles else 'in order'}")
     for what, text in _lines(finding):
-        print(f"  {what:<10}{text}")
+        _print_line(what, text)
     for trouble in finding.troubles:
-        print(f"  {'reason':<10}{trouble.reason}\n  {'fix':<10}{trouble.fix}")
+        _print_line("reason", trouble.reason)
+        _print_line("fix", trouble.fix)
     print(flush=True)
+
+
+def _print_line(what: str, text: str) -> None:
+    """One line, whatever stands in a path or in the text of somebody's exception."""
+    shown = "".join(letter if letter.isprintable() else " " for letter in text)
+    print(f"  {what:<10}{' '.join(shown.split())}")
 
 
 def _lines(finding: Finding) -> list[tuple[str, str]]:
@@ -102,8 +136,9 @@ def _lines(finding: Finding) -> list[tuple[str, str]]:
     if "path" in (imported := told.get("import", {})):
         built = imported["built"]
         lines.append(("from", imported["path"]))
-        lines.append(("built", f"{built['profile']}, {built['compiler']}, ABI {built['abi']}"))
-        lines.append(("processor", built["cpu"]))
+        profile, compiler, abi, cpu = (built.get(key, "unknown") for key in ("profile", "compiler", "abi", "cpu"))
+        lines.append(("built", f"{profile}, {compiler}, ABI {abi}"))
+        lines.append(("processor", cpu))
         lines.append(("GIL", "on" if imported["gil"] else "off"))
         lines.append(("log", imported["log"]))
     for part in ("self-test", "fork"):

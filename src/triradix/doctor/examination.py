@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import signal
-import subprocess
-import sys
 from dataclasses import dataclass, field
 from typing import Any
 
 import triradix
 from triradix.doctor.latency import TOKENS, most
+from triradix.doctor.process import Ended, run, signal_name
 
 PARTS = ("import", "self-test", "fork", "latency")
 PATIENCE_S = 60.0
-"""Beside the time that the latency takes. In order, an implementation takes some two seconds."""
+"""Beside the time that the latency takes. In order, an implementation takes some two seconds.
+
+Whoever ends the doctor after some time (a probe of Kubernetes) should wait longer, or it cannot say what hung.
+"""
 
 
 @dataclass(frozen=True)
@@ -36,43 +36,31 @@ class Finding:
 
 def examine(name: str, seconds: float, patience: float = PATIENCE_S) -> Finding:
     """Import, test, fork and time an implementation. ``seconds``: how long its matches are timed; 0: not at all."""
-    command = [sys.executable, "-m", "triradix.doctor.worker", name, str(seconds)]
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
+    finding = Finding(name)
     try:
-        told, complained = process.communicate(timeout=patience + seconds)
-        hung = False
-    except subprocess.TimeoutExpired:
-        process.kill()
-        told, complained = process.communicate()
-        hung = True
-    parts = [json.loads(line) for line in told.splitlines()]
-    finding = Finding(name, {part.pop("part"): part for part in parts})
+        ended = run(name, seconds, patience + seconds)
+    except OSError as error:
+        fix = "raise the limits of this shell or container (ulimit -a shows them)"
+        finding.troubles.append(Trouble(f"its process cannot be started: {error.strerror}", fix))
+        return finding
+    finding.parts = {part.pop("part"): part for part in ended.told if part["part"] in PARTS}
     finding.troubles += _judged(finding)
-    if hung:
-        finding.troubles.append(
-            Trouble(f"the {_unfinished(finding)} hung for {patience + seconds:g} s", _reinstall(name))
-        )
-    elif process.returncode:
-        finding.troubles.append(_end(finding, process.returncode, complained))
+    unfinished = _unfinished(finding, seconds)
+    if ended.code is None:
+        reason = f"the {unfinished or _END} hung for {patience + seconds:g} s"
+        finding.troubles.append(Trouble(reason, _reinstall(name)))
+    elif ended.code or unfinished:
+        finding.troubles.append(_end(name, unfinished or _END, ended))
     return finding
 
 
 def _judged(finding: Finding) -> list[Trouble]:
     name, parts = finding.name, finding.parts
     found: list[Trouble] = []
-    if fault := parts.get("import", {}).get("fault"):
-        fix = "unset TRIRADIX_LOG, or set it to a level" if "TRIRADIX_LOG" in fault else _reinstall(name)
-        return [Trouble(f"it cannot be imported: {fault}", fix)]
-    if built := parts.get("import", {}).get("built"):
-        if built["version"] != triradix.__version__:
-            versions = f"its version is {built['version']}, that of triradix {triradix.__version__}"
-            found.append(Trouble(f"{versions}; they must be the same", _reinstall(name)))
-        if built["profile"] != "release":
-            found.append(
-                Trouble(f"it is a {built['profile']} build ({built['compiler']}), which is slow", _reinstall(name))
-            )
+    if imported := parts.get("import"):
+        if fault := imported.get("fault"):
+            return [Trouble(f"it cannot be imported: {fault}", _fix_of_import(name, fault))]
+        found += _judged_build(name, imported["built"], imported["unknown"])
     for part in ("self-test", "fork"):
         if "fault" in parts.get(part, {}):
             found.append(Trouble(f"{part}: {parts[part]['fault']}", _reinstall(name)))
@@ -89,12 +77,26 @@ def _judged(finding: Finding) -> list[Trouble]:
     return found
 
 
-def _end(finding: Finding, code: int, complained: str) -> Trouble:
-    part = _unfinished(finding)
+def _judged_build(name: str, built: dict[str, str], unknown: str) -> list[Trouble]:
+    found = []
+    if unknown:
+        found.append(Trouble(f"it does not say how it was built: {unknown}", _reinstall(name)))
+    if (version := built.get("version", triradix.__version__)) != triradix.__version__:
+        versions = f"its version is {version}, that of triradix {triradix.__version__}"
+        found.append(Trouble(f"{versions}; they must be the same", _reinstall(name)))
+    if (profile := built.get("profile", "release")) != "release":
+        compiler = built.get("compiler", "compiler unknown")
+        found.append(Trouble(f"it is a {profile} build ({compiler}), which is slow", _reinstall(name)))
+    return found
+
+
+def _end(name: str, part: str, ended: Ended) -> Trouble:
+    code = ended.code or 0
     if code >= 0:
-        last = (complained.strip().splitlines() or ["nothing was said"])[-1]
-        return Trouble(f"the {part} ended with exit code {code}: {last}", _reinstall(finding.name))
-    killer = signal.Signals(-code).name
+        last = (ended.complained.strip().splitlines() or ["nothing was said"])[-1]
+        early = "" if code else "early, "
+        return Trouble(f"the {part} ended {early}with exit code {code}: {last}", _reinstall(name))
+    killer = signal_name(-code)
     if killer == "SIGILL":
         return Trouble(
             f"the {part} was killed by SIGILL: this processor lacks an instruction that the build uses",
@@ -103,11 +105,26 @@ def _end(finding: Finding, code: int, complained: str) -> Trouble:
         )
     if killer == "SIGKILL":
         return Trouble(f"the {part} was killed by SIGKILL, as by a lack of memory", "give the container more memory")
-    return Trouble(f"the {part} was killed by {killer}", _reinstall(finding.name))
+    return Trouble(f"the {part} was killed by {killer}", _reinstall(name))
 
 
-def _unfinished(finding: Finding) -> str:
-    return next((part for part in PARTS if part not in finding.parts), "end of the examination")
+_END = "end of the examination"
+
+
+def _unfinished(finding: Finding, seconds: float) -> str | None:
+    """The part that it should have told next; None if it told all."""
+    if "fault" in finding.parts.get("import", {}):
+        return None
+    wanted = [part for part in PARTS if seconds or part != "latency"]
+    return next((part for part in wanted if part not in finding.parts), None)
+
+
+def _fix_of_import(name: str, fault: str) -> str:
+    if fault.startswith("ValueError: TRIRADIX_LOG_TO "):
+        return "unset TRIRADIX_LOG_TO, or set it to stderr or logging"
+    if fault.startswith("ValueError: TRIRADIX_LOG:"):
+        return "unset TRIRADIX_LOG, or set it to a level"
+    return _reinstall(name)
 
 
 def _reinstall(name: str) -> str:

@@ -8,6 +8,8 @@ import threading
 import time
 import warnings
 
+from triradix.compare.forks import end_with_parent
+from triradix.doctor.process import signal_name
 from triradix.doctor.self_test import Create, Fault
 
 FORKS = 3
@@ -35,6 +37,7 @@ def fork_test(create: Create) -> None:
                 warnings.simplefilter("ignore", DeprecationWarning)
                 child = os.fork()
             if child == 0:
+                end_with_parent()
                 os._exit(_in_child(cache, keys))
             _wait(child)
             cache.insert(keys[0] + [1], list(range(62)))
@@ -68,6 +71,6 @@ def _wait(child: int) -> None:
         time.sleep(0.001)
     code = os.waitstatus_to_exitcode(status)
     if code < 0:
-        raise Fault(f"the child of a fork was killed by {signal.Signals(-code).name}")
+        raise Fault(f"the child of a fork was killed by {signal_name(-code)}")
     if code:
         raise Fault("the child of a fork could not use its copy of the cache")
