@@ -5,12 +5,16 @@ the reference.
 """
 
 import os
+import re
 import shutil
 from pathlib import Path
 
 import numpy as np
 from Cython.Build import cythonize
 from setuptools import Extension, setup
+
+VERSION_FILE = Path("src/triradix/__init__.py")
+(VERSION,) = re.findall(r'^__version__ = "(.+)"$', VERSION_FILE.read_text(encoding="utf-8"), re.MULTILINE)
 
 FLAGS = ["-O3", "-g1", "-fno-strict-aliasing", "-fwrapv"]
 SOURCES = sorted(Path("cython_impl").glob("*.pyx"))
@@ -47,9 +51,18 @@ setup(
                 Extension(
                     f"triradix.cython_impl.{path.stem}",
                     [str(path)],
-                    depends=[str(path), *map(str, DECLARATIONS)],  # so that a source distribution has them
+                    # So that a source distribution has them.
+                    depends=[
+                        str(path),
+                        *map(str, DECLARATIONS),
+                        *([str(VERSION_FILE)] if path.stem == "built" else []),
+                    ],
                     include_dirs=[np.get_include()],
-                    define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
+                    define_macros=[
+                        ("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION"),
+                        # The version that a tree is built from, whatever stands beside it when it is imported.
+                        *([("TRIRADIX_VERSION", f'"{VERSION}"')] if path.stem == "built" else []),
+                    ],
                     extra_compile_args=FLAGS,
                 )
                 for path in SOURCES

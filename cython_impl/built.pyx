@@ -1,7 +1,5 @@
 """How this tree was built: what `triradix doctor` shows of it."""
 
-from triradix import __version__
-
 from .compare import loops_name
 
 cdef extern from *:
@@ -28,12 +26,13 @@ cdef extern from *:
     const char *TRIRADIX_COMPILER
     const char *TRIRADIX_PROFILE
     const char *TRIRADIX_ABI
+    const char *TRIRADIX_VERSION    # setup.py says it
 
 
 def build_info():
     """``version``; ``profile``, release or debug; ``compiler``; ``cpu``, the loops chosen at the import; ``abi``."""
     return {
-        "version": __version__,
+        "version": TRIRADIX_VERSION.decode(),
         "profile": TRIRADIX_PROFILE.decode(),
         "compiler": TRIRADIX_COMPILER.decode().strip(),
         "cpu": loops_name(),

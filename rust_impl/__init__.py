@@ -4,6 +4,19 @@ import os
 
 from triradix import log as _log
 from triradix import results as _results
+from triradix import versions as _versions
+
+try:
+    import _triradix_rust as _compiled
+except ModuleNotFoundError as error:
+    if error.name != "_triradix_rust":
+        raise
+    raise ImportError(
+        "the Rust implementation is not built: run `pip install ./rust_impl` (or `make build`) in the repository; "
+        "it needs cargo"
+    ) from None
+
+_versions.require_same("rust", _compiled.build_info()["version"] if hasattr(_compiled, "build_info") else None)
 
 try:
     from _triradix_rust import (
@@ -18,13 +31,8 @@ try:
         build_info,
         listen,
     )
-except ModuleNotFoundError as error:
-    if error.name != "_triradix_rust":
-        raise
-    raise ImportError(
-        "the Rust implementation is not built: run `pip install ./rust_impl` (or `make build`) in the repository; "
-        "it needs cargo"
-    ) from None
+except ImportError as error:
+    raise ImportError(f"the rust tree was built from other sources ({error}): {_versions.reinstall('rust')}") from error
 
 __all__ = ["BatchMatchResult", "EvictResult", "InsertResult", "MatchResult", "Node", "RadixCache", "build_info"]
 

@@ -22,8 +22,8 @@ import pytest
 import triradix
 from triradix.doctor import examination, self_test
 from triradix.doctor.latency import MOST_CALLS
+from triradix.implementations import MODULES
 
-MODULES = {"reference": "reference", "cython": "cython_impl", "rust": "rust_impl"}
 PAGE = (Path(__file__).parent.parent / "docs" / "how-to" / "deploy.md").read_text(encoding="utf-8")
 DOCTOR = [sys.executable, "-m", "triradix", "doctor"]
 Doctor = Callable[..., subprocess.CompletedProcess[str]]
@@ -158,7 +158,7 @@ UNTOLD = {
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_a_build_that_does_not_tell_of_itself(doctor: Doctor, own_implementation: str, fault: str, form: str) -> None:
     planted, reason = UNTOLD[fault]
-    planted = f"import triradix.{MODULES[own_implementation]} as package\n{planted}"
+    planted = f"import {MODULES[own_implementation]} as package\n{planted}"
     arguments = ["--implementations", own_implementation, "--seconds", "0", *(["--json"] if form == "json" else [])]
     done = doctor(*arguments, planted=planted)
     assert (done.returncode, done.stderr) == (1 if reason else 0, "")

@@ -1,9 +1,13 @@
-"""Every module imports by itself, with warnings as errors; no tree imports another, and `triradix` none of them."""
+"""Every module imports by itself, with warnings as errors; no tree imports another, and `triradix` none of them.
+
+A compiled tree of another version is refused.
+"""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from implementations import Implementation
@@ -71,3 +75,41 @@ def test_the_class_alone(implementation: Implementation) -> None:
 
 def test_names_are_those_of_the_protocol() -> None:
     assert set(PACKAGES) == set(triradix.IMPLEMENTATIONS)
+
+
+def imported(script: str) -> str:
+    """What the import says last."""
+    done = subprocess.run([sys.executable, "-c", f"import sys, triradix\n{script}"], capture_output=True, text=True)
+    return (done.stderr.strip().splitlines() or ["nothing"])[-1].partition("Error: ")[2]
+
+
+@pytest.mark.parametrize("tree", ["cython", "rust"])
+def test_a_compiled_tree_beside_another_version(tree: str) -> None:
+    """The version is compiled in; what stands beside it is looked at before anything of it is used."""
+    extra = "[rust]" if tree == "rust" else ""
+    fix = f"pip install --force-reinstall 'triradix{extra}==9.9.9', or in a checkout: make build"
+    for way in (f"triradix.create({tree!r})", f"import {PACKAGES[tree]}"):
+        script = f"triradix.__version__ = '9.9.9'\n{way}"
+        versions = f"the {tree} tree is of version {triradix.__version__} and triradix of 9.9.9"
+        assert imported(script) == f"{versions}; they must be the same: {fix}"
+        assert imported(way) == ""
+
+
+@pytest.mark.parametrize(
+    ("module", "said"),
+    [
+        ("build_info = lambda: {'version': '0.0.9'}", "the rust tree is of version 0.0.9 and triradix of "),
+        ("", "the rust tree is of an unknown version and triradix of "),
+        (
+            f"build_info = lambda: {{'version': {triradix.__version__!r}}}",
+            "the rust tree was built from other sources (cannot import name ",
+        ),
+    ],
+)
+def test_a_module_that_does_not_look_itself(module: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "_triradix_rust.py").write_text(module)
+    answer = imported(f"sys.path.insert(0, {str(tmp_path)!r})\ntriradix.create('rust')")
+    assert answer.startswith(said)
+    assert answer.endswith(
+        f"pip install --force-reinstall 'triradix[rust]=={triradix.__version__}', or in a checkout: make build"
+    )

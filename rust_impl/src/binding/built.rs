@@ -1,10 +1,25 @@
 //! How this tree was built: what `triradix doctor` shows of it.
 
+use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::objects::{dict, text};
 use crate::core::loops_name;
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// What stands in another version of the package is not what this module takes from it.
+pub fn refuse_other_versions(py: Python<'_>) -> PyResult<()> {
+    let package: String = py.import("triradix")?.getattr("__version__")?.extract()?;
+    if package == VERSION {
+        return Ok(());
+    }
+    Err(PyImportError::new_err(format!(
+        "the rust tree is of version {VERSION} and triradix of {package}; they must be the same: pip install \
+         --force-reinstall 'triradix[rust]=={package}', or in a checkout: make build"
+    )))
+}
 
 /// ``version``; ``profile``, release or debug; ``compiler``; ``cpu``, the loops that this processor runs; ``abi``.
 #[pyfunction]
@@ -17,7 +32,7 @@ pub fn build_info(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     dict(
         py,
         [
-            (c"version", entry(env!("CARGO_PKG_VERSION"))?),
+            (c"version", entry(VERSION)?),
             (c"profile", entry(if slow { "debug" } else { "release" })?),
             (c"compiler", entry(env!("BUILT_COMPILER"))?),
             (c"cpu", entry(loops_name())?),

@@ -43,6 +43,7 @@ mod _triradix_rust {
     /// NumPy is found now: where there is no memory for that later, the `numpy` crate would panic.
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::binding::built::refuse_other_versions(module.py())?;
         crate::binding::digits::refuse_other_digits(module.py())?;
         crate::binding::results::refuse_other_layouts(module.py())?;
         crate::binding::shared::shared(module.py())?;

@@ -8,6 +8,7 @@ from typing import Any
 import triradix
 from triradix.doctor.latency import TOKENS, most
 from triradix.doctor.process import Ended, run, signal_name
+from triradix.versions import reinstall
 
 PARTS = ("import", "self-test", "fork", "latency")
 PATIENCE_S = 60.0
@@ -48,7 +49,7 @@ def examine(name: str, seconds: float, patience: float = PATIENCE_S) -> Finding:
     unfinished = _unfinished(finding, seconds)
     if ended.code is None:
         reason = f"the {unfinished or _END} hung for {patience + seconds:g} s"
-        finding.troubles.append(Trouble(reason, _reinstall(name)))
+        finding.troubles.append(Trouble(reason, reinstall(name)))
     elif ended.code or unfinished:
         finding.troubles.append(_end(name, unfinished or _END, ended))
     return finding
@@ -63,7 +64,7 @@ def _judged(finding: Finding) -> list[Trouble]:
         found += _judged_build(name, imported["built"], imported["unknown"])
     for part in ("self-test", "fork"):
         if "fault" in parts.get(part, {}):
-            found.append(Trouble(f"{part}: {parts[part]['fault']}", _reinstall(name)))
+            found.append(Trouble(f"{part}: {parts[part]['fault']}", reinstall(name)))
     if took := parts.get("latency"):
         limit = most(name, took["empty_call"])
         if took["p50"] > limit:
@@ -80,13 +81,13 @@ def _judged(finding: Finding) -> list[Trouble]:
 def _judged_build(name: str, built: dict[str, str], unknown: str) -> list[Trouble]:
     found = []
     if unknown:
-        found.append(Trouble(f"it does not say how it was built: {unknown}", _reinstall(name)))
+        found.append(Trouble(f"it does not say how it was built: {unknown}", reinstall(name)))
     if (version := built.get("version", triradix.__version__)) != triradix.__version__:
         versions = f"its version is {version}, that of triradix {triradix.__version__}"
-        found.append(Trouble(f"{versions}; they must be the same", _reinstall(name)))
+        found.append(Trouble(f"{versions}; they must be the same", reinstall(name)))
     if (profile := built.get("profile", "release")) != "release":
         compiler = built.get("compiler", "compiler unknown")
-        found.append(Trouble(f"it is a {profile} build ({compiler}), which is slow", _reinstall(name)))
+        found.append(Trouble(f"it is a {profile} build ({compiler}), which is slow", reinstall(name)))
     return found
 
 
@@ -95,7 +96,7 @@ def _end(name: str, part: str, ended: Ended) -> Trouble:
     if code >= 0:
         last = (ended.complained.strip().splitlines() or ["nothing was said"])[-1]
         early = "" if code else "early, "
-        return Trouble(f"the {part} ended {early}with exit code {code}: {last}", _reinstall(name))
+        return Trouble(f"the {part} ended {early}with exit code {code}: {last}", reinstall(name))
     killer = signal_name(-code)
     if killer == "SIGILL":
         return Trouble(
@@ -105,7 +106,7 @@ def _end(name: str, part: str, ended: Ended) -> Trouble:
         )
     if killer == "SIGKILL":
         return Trouble(f"the {part} was killed by SIGKILL, as by a lack of memory", "give the container more memory")
-    return Trouble(f"the {part} was killed by {killer}", _reinstall(name))
+    return Trouble(f"the {part} was killed by {killer}", reinstall(name))
 
 
 _END = "end of the examination"
@@ -124,9 +125,4 @@ def _fix_of_import(name: str, fault: str) -> str:
         return "unset TRIRADIX_LOG_TO, or set it to stderr or logging"
     if fault.startswith("ValueError: TRIRADIX_LOG:"):
         return "unset TRIRADIX_LOG, or set it to a level"
-    return _reinstall(name)
-
-
-def _reinstall(name: str) -> str:
-    wanted = f"triradix{'[rust]' if name == 'rust' else ''}=={triradix.__version__}"
-    return f"pip install --force-reinstall '{wanted}', or in a checkout: make build"
+    return reinstall(name)
