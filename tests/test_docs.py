@@ -5,6 +5,8 @@ from __future__ import annotations
 import doctest
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -40,6 +42,15 @@ def test_examples_run_as_printed(page: Path) -> None:
 
 def test_the_example_of_the_metrics_runs_as_printed() -> None:
     assert failures(triradix.metrics.__doc__ or "", "triradix.metrics") == []
+
+
+@pytest.mark.parametrize("page", sorted((DOCS / "how-to").glob("*.md")), ids=name)
+def test_programs_run_as_they_stand(page: Path) -> None:
+    """Each by itself, in a process of its own; but nobody listens at a port."""
+    deaf = "import prometheus_client; prometheus_client.start_http_server = print\n"
+    for program in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+        done = subprocess.run([sys.executable, "-c", deaf + program], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)

@@ -12,6 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import steps
 from implementations import Implementation
@@ -60,6 +61,7 @@ def test_what_is_counted(implementation: Implementation) -> None:
         "triradix_evictable_tokens": 30,
         "triradix_protected_tokens": 60,
         "triradix_hit_ratio": 60 / 64,
+        "triradix_scrape_success": 1,
     }
 
 
@@ -89,6 +91,99 @@ def test_caches_come_and_go(implementation: Implementation) -> None:
     assert not any(name == "triradix_hit_ratio" for name, _ in values)
     with pytest.raises(ValueError, match="Duplicated"):
         registry.register(CacheCollector(caches))
+
+
+def through_the_client(caches: Any) -> str:
+    registry = CollectorRegistry()
+    registry.register(CacheCollector(caches))
+    return generate_latest(registry).decode()
+
+
+SHOWN = [prometheus_text, through_the_client]
+
+
+class Odd:
+    """A cache like another one, but for what it is given."""
+
+    def __init__(self, cache: Any, **instead: Any) -> None:
+        self._cache = cache
+        self.__dict__.update(instead)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cache, name)
+
+
+def failing() -> Any:
+    raise triradix.IntegrityError("unusable until reset()")
+
+
+@pytest.mark.parametrize("show", SHOWN)
+@pytest.mark.parametrize(
+    "instead",
+    [
+        {"stats": failing},
+        {"stats": dict},
+        {"stats": lambda: dict.fromkeys(triradix.create("reference").stats())},
+        {"evictable_size": failing},
+        {"protected_size": failing},
+    ],
+)
+def test_one_that_cannot_be_asked_spoils_no_scrape(
+    implementation: Implementation, show: Any, instead: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    good, bad = timed(used(implementation)), Odd(used(implementation), **instead)
+    good.match_prefix([1])
+    alone = parsed(show({"good": good}))
+    both = parsed(show({"bad": bad, "good": good}))
+    assert both.pop(("triradix_scrape_success", (("cache", "bad"),))) == 0
+    assert both == alone
+    assert alone["triradix_scrape_success", (("cache", "good"),)] == 1
+    assert {record.name for record in caplog.records} == {"triradix.metrics"}
+    assert caplog.records[0].message.startswith("the cache 'bad' cannot be asked: ")
+
+
+def test_one_that_an_internal_error_has_left_unusable() -> None:
+    cache: Any = triradix.create("rust")
+    with pytest.raises(triradix.IntegrityError):
+        cache._fail(changing=True)
+    success = ("triradix_scrape_success", (("cache", "x"),))
+    assert parsed(prometheus_text({"x": cache})) == {success: 0}
+    cache.reset()
+    assert parsed(prometheus_text({"x": cache}))[success] == 1
+
+
+@pytest.mark.parametrize("show", SHOWN)
+def test_numbers_of_numpy(implementation: Implementation, show: Any) -> None:
+    cache = used(implementation)
+    odd = Odd(cache, stats=lambda: {name: np.int64(count) for name, count in cache.stats().items()})
+    assert parsed(show({"x": odd})) == parsed(show({"x": cache}))
+
+
+@pytest.mark.parametrize("show", SHOWN)
+def test_what_is_no_name_and_no_cache(implementation: Implementation, show: Any) -> None:
+    cache = implementation.create()
+    for wrong, error, said in (
+        ({1: cache}, TypeError, "the name of a cache must be a str, not int: 1"),
+        ({None: cache}, TypeError, "the name of a cache must be a str, not NoneType: None"),
+        ({b"x": cache}, TypeError, "the name of a cache must be a str, not bytes: b'x'"),
+        ({"\ud800": cache}, ValueError, r"the name '\\ud800' of a cache has a lone surrogate"),
+        ({"x": None}, TypeError, r"caches\['x'\] must be a cache, not NoneType"),
+        ([("x", cache)], TypeError, "caches must be a mapping of names to caches, not list"),
+        (cache, TypeError, "caches must be a mapping of names to caches, not "),
+    ):
+        with pytest.raises(error, match=said):
+            show(wrong)
+    with pytest.raises(TypeError, match="cache must be a cache, not NoneType"):
+        timed(None)  # type: ignore[arg-type]
+
+
+def test_a_wrong_name_that_comes_later(implementation: Implementation) -> None:
+    caches: dict[Any, Any] = {}
+    registry = CollectorRegistry()
+    registry.register(CacheCollector(caches))
+    caches[1] = implementation.create()
+    with pytest.raises(TypeError, match="the name of a cache must be a str"):
+        generate_latest(registry)
 
 
 def test_a_timed_cache_is_the_same_cache(implementation: Implementation) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from triradix.metrics.families import Family, families
+from triradix.metrics.families import Family, families, known
 from triradix.protocol import PrefixCache
 
 try:
@@ -21,10 +21,12 @@ class CacheCollector(Collector):
     """Asks caches for their counts whenever Prometheus does; in between it costs nothing.
 
     ``caches``: by name, which becomes the label ``cache``. The mapping is read anew each time, so caches may come and
-    go. One collector serves a registry: two would give the same metrics twice.
+    go. One collector serves a registry: two would give the same metrics twice. TypeError and ValueError as of
+    `prometheus_text`, now and at each scrape.
     """
 
     def __init__(self, caches: Mapping[str, PrefixCache]) -> None:
+        known(caches)
         self._caches = caches
 
     def collect(self) -> Iterable[Metric]:

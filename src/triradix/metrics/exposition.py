@@ -13,7 +13,8 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 def prometheus_text(caches: Mapping[str, PrefixCache]) -> str:
     """The metrics of ``caches`` in the text format 0.0.4, each sample labelled with the cache's name. O(caches).
 
-    Serve it as `CONTENT_TYPE`.
+    Serve it as `CONTENT_TYPE`. TypeError for what is no mapping of names to caches, ValueError for a name with a lone
+    surrogate. A cache that raises spoils nothing: see ``triradix_scrape_success``.
     """
     lines = []
     for family in families(caches):

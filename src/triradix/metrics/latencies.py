@@ -64,7 +64,8 @@ Kept = list[Histogram | int]
 
 
 def timed(cache: PrefixCache) -> PrefixCache:
-    """A cache that is ``cache``, and keeps a histogram of what each operation takes. ValueError if it does already.
+    """A cache that is ``cache``, and keeps a histogram of what each operation takes. ValueError if it does already,
+    TypeError if it is none.
 
     Both may be used, and nodes of one are nodes of the other; only calls of the one returned are timed, those that
     raise too. No lock is taken: signal handlers, finalizers and forks may come at any point. A call takes some 0.36 µs
@@ -74,6 +75,8 @@ def timed(cache: PrefixCache) -> PrefixCache:
     """
     if isinstance(cache, _Timed):
         raise ValueError("this cache is timed already")
+    if not all(hasattr(cache, operation) for operation in OPERATIONS):
+        raise TypeError(f"cache must be a cache, not {type(cache).__name__}")
     return cast(PrefixCache, _Timed(cache))
 
 
