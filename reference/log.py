@@ -44,6 +44,9 @@ def tell_broken() -> None:
 
 def hand_over() -> None:
     """Between operations. Other threads may be at it too."""
+    told = []
     while _notes:
         with suppress(IndexError):
-            tell("reference", [_notes.pop(0)])
+            told.append(_notes.pop(0))
+    if told:
+        tell("reference", told)

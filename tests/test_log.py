@@ -7,7 +7,8 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -22,6 +23,23 @@ LINE = re.compile(r"^\d\d:\d\d:\d\d (\w+) +(triradix\.\w+\.\w+): (.*)$")
 def as_before() -> Iterator[None]:
     yield
     log.configure("off", "stderr")
+
+
+@contextmanager
+def handled(handle: Callable[[logging.LogRecord], bool]) -> Iterator[None]:
+    """Everything is told to ``handle``."""
+    logger = logging.getLogger("triradix")
+    handler = logging.Handler()
+    handler.handle = handle  # type: ignore[method-assign]
+    logger.addHandler(handler)
+    logger.setLevel(1)
+    log.configure("trace", "logging")
+    try:
+        yield
+    finally:
+        log.configure("off", "stderr")
+        logger.removeHandler(handler)
+        logger.setLevel(logging.NOTSET)
 
 
 def busy(cache: Any) -> None:
@@ -214,25 +232,16 @@ def test_through_logging(
 
 
 def test_a_handler_may_use_the_cache_and_may_raise(own_implementation: str) -> None:
-    log.configure("trace", "logging")
     cache = triradix.create(own_implementation)
     seen: list[int] = []
 
-    class Nosy(logging.Handler):
-        def handle(self, record: logging.LogRecord) -> bool:
-            seen.append(cache.total_size())
-            cache.check()
-            raise OSError("the disk is full")
+    def nosy(record: logging.LogRecord) -> bool:
+        seen.append(cache.total_size())
+        cache.check()
+        raise OSError("the disk is full")
 
-    logger = logging.getLogger("triradix")
-    handler = Nosy()
-    logger.addHandler(handler)
-    logger.setLevel(1)
-    try:
+    with handled(nosy):
         busy(cache)
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(logging.NOTSET)
     assert len(seen) > 100
     assert cache.total_size() == 0
 
@@ -249,7 +258,13 @@ def test_answers_are_the_same_with_a_log(own_implementation: str, capsys: pytest
 
 WRONG = [
     ("loud", "TRIRADIX_LOG: 'loud' is no level; allowed: off, error, warn, info, debug, trace"),
-    ("c=debug", "TRIRADIX_LOG: nothing is called 'c'; allowed: reference, cython, rust, and "),
+    (
+        "c=debug",
+        "TRIRADIX_LOG: nothing is called 'c'; allowed: reference, cython, rust, and of each the parts "
+        "tree, split, merge, eviction, span, node, check, such as rust.tree",
+    ),
+    ("rust.=debug", "TRIRADIX_LOG: nothing is called 'rust.'"),
+    ("=debug", "TRIRADIX_LOG: nothing is called ''"),
     ("rust.core=debug", "TRIRADIX_LOG: nothing is called 'rust.core'"),
     ("rust=", "TRIRADIX_LOG: '' is no level"),
 ]
@@ -264,6 +279,89 @@ def test_what_is_no_level(levels: str, complaint: str) -> None:
     with pytest.raises(ValueError, match="TRIRADIX_LOG_TO is 'syslog'; allowed: stderr, logging"):
         log.configure("trace", "syslog")
     assert log.shown("rust") == "debug"
+
+
+@pytest.mark.parametrize("wrong", [5, b"debug", ["debug"], ("debug",), True, 1.0])
+def test_what_is_no_text(wrong: Any) -> None:
+    log.configure("rust=debug")
+    kind = type(wrong).__name__
+    with pytest.raises(TypeError, match=f"levels must be a str or None, not {kind}"):
+        log.configure(wrong)
+    with pytest.raises(TypeError, match=f"to must be a str or None, not {kind}"):
+        log.configure("trace", wrong)
+    assert log.shown("rust") == "debug"
+
+
+def test_every_part_that_is_allowed(own_implementation: str) -> None:
+    for part in log.PARTS:
+        log.configure(f"{own_implementation}.{part}=trace")
+        assert log.shown(own_implementation) == f"off ({part} trace)"
+
+
+CALLS: dict[str, tuple[str, Any]] = {
+    "insert": ("made", lambda cache: cache.insert([1, 2, 8], [7, 8, 9], "a")),
+    "evict": ("evicted", lambda cache: cache.evict(2)),
+    "evict that is short": ("locks hold", lambda cache: cache.evict(100)),
+    "evict_namespace": ("evicted", lambda cache: cache.evict_namespace("a")),
+    "reset": ("reset", lambda cache: cache.reset()),
+    "check": ("broken", lambda cache: (cache._miscount(), cache.check())),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit])
+def test_what_a_handler_may_not_drop(own_implementation: str, call: str, error: type[BaseException]) -> None:
+    """It comes out of the call, which is done: the cache is that of the same calls without a handler."""
+    caught, run = CALLS[call]
+    caches = [triradix.create(own_implementation) for _ in range(2)]
+    for cache in caches:
+        cache.inc_lock_ref(cache.insert([1, 2, 3, 4], [0, 1, 2, 3]).node)
+        for end in (5, 6):
+            cache.insert([1, 2, end, 9], [0, 1, end, end + 10], "a")
+    one, twin = caches
+    heard: list[str] = []
+
+    def interrupt(record: logging.LogRecord) -> bool:
+        heard.append(record.getMessage())
+        if caught in heard[-1]:
+            raise error(3)
+        return True
+
+    if call == "check":
+        with pytest.raises(IntegrityError):
+            run(twin)
+    else:
+        run(twin)
+    with handled(interrupt), pytest.raises(error) as raised:
+        run(one)
+    assert sum(caught in line for line in heard) == 1
+    assert raised.value.args == (3,)
+    if sys.version_info >= (3, 11):
+        assert raised.value.__notes__ == [log.DONE]
+    if call == "check":
+        return  # both are broken
+    assert sorted(one.all_indices()) == sorted(twin.all_indices())
+    counts = [{**cache.stats(), "memory_bytes": 0} for cache in (one, twin)]
+    assert counts[0] == counts[1]
+    one.check()
+    assert one.insert([1, 2, 8, 9], [7, 8, 9, 10], "a").length == twin.insert([1, 2, 8, 9], [7, 8, 9, 10], "a").length
+    assert one.evict(3).indices.tolist() == twin.evict(3).indices.tolist()
+
+
+def test_what_a_handler_may_not_drop_when_the_call_has_failed() -> None:
+    """Then nothing says that it is done, and the cache says what is left of it."""
+    cache: Any = triradix.create("rust")
+
+    def interrupt(record: logging.LogRecord) -> bool:
+        raise KeyboardInterrupt
+
+    with handled(interrupt), pytest.raises(KeyboardInterrupt) as raised:
+        cache._fail(changing=True)
+    assert not getattr(raised.value, "__notes__", [])
+    with pytest.raises(IntegrityError, match="an earlier call"):
+        cache.evict(1)
+    cache.reset()
+    cache.check()
 
 
 def environment(implementation: str, script: str, **variables: str) -> subprocess.CompletedProcess[str]:

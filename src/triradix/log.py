@@ -7,7 +7,8 @@ too. `configure` does the same at run time. `KINDS` is all that is told. (What g
 caller; at the level error only what is the fault of a tree is told as well.)
 
 A tree notes what it did while it does it, and hands the notes over after an insert, an eviction or a reset: no handler
-runs in the middle of an operation. A match, which seldom has something to tell, leaves it to the next of those.
+runs in the middle of an operation. A match, which seldom has something to tell, leaves it to the next of those. What a
+handler raises is dropped; only a KeyboardInterrupt or a SystemExit comes out of the call, which is done then.
 """
 
 from __future__ import annotations
@@ -16,8 +17,7 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 LEVELS = ("off", "error", "warn", "info", "debug", "trace")
@@ -54,6 +54,8 @@ PARTS = tuple(dict.fromkeys(kind.part for kind in KINDS))
 
 _TO_LOGGING = {ERROR: logging.ERROR, WARN: logging.WARNING, INFO: logging.INFO, DEBUG: logging.DEBUG, TRACE: 5}
 
+DONE = "triradix: the call that this comes out of is done; only its result is lost"
+
 Note = tuple[int, int, int]
 """The bit of the kind, and two numbers."""
 
@@ -66,9 +68,13 @@ _to: Literal["stderr", "logging"] = "stderr"
 def configure(levels: str | None = None, to: str | None = None) -> None:
     """Set what is told and to whom; None: as the environment says (``TRIRADIX_LOG``, ``TRIRADIX_LOG_TO``).
 
-    ValueError for a level, a part or a receiver that does not exist, and then nothing has changed.
+    ValueError for a level, a part or a receiver that does not exist, TypeError for what is no str, and then nothing has
+    changed.
     """
     global _to
+    for name, given in (("levels", levels), ("to", to)):
+        if given is not None and not isinstance(given, str):
+            raise TypeError(f"{name} must be a str or None, not {type(given).__name__}")
     wanted = os.environ.get("TRIRADIX_LOG", "") if levels is None else levels
     receiver = os.environ.get("TRIRADIX_LOG_TO") or "stderr" if to is None else to
     if receiver != "stderr" and receiver != "logging":
@@ -90,8 +96,10 @@ def parse(text: str, tree: str) -> dict[str, int]:
         if given:
             owner, dot, part = name.partition(".")
             if owner not in TREES or (dot and part not in PARTS):
-                parts = ", ".join(f"{tree}.{part}" for part in PARTS)
-                raise ValueError(f"TRIRADIX_LOG: nothing is called {name!r}; allowed: {', '.join(TREES)}, and {parts}")
+                raise ValueError(
+                    f"TRIRADIX_LOG: nothing is called {name!r}; allowed: {', '.join(TREES)}, and of each the parts "
+                    f"{', '.join(PARTS)}, such as {TREES[-1]}.{PARTS[0]}"
+                )
         chosen[name] = LEVELS.index(level.lower())
     whole = chosen.get(tree, chosen.get("", OFF))
     return {part: chosen.get(f"{tree}.{part}", whole) for part in PARTS}
@@ -120,14 +128,26 @@ def shown(tree: str) -> str:
     return LEVELS[usual] + (f" ({others})" if others else "")
 
 
-def tell(tree: str, notes: Iterable[Note]) -> None:
-    """Hand over what a tree noted. What a handler or a closed stderr raises is dropped: a log changes no result."""
+def tell(tree: str, notes: Sequence[Note]) -> None:
+    """Hand over what a tree noted. What a handler or a closed stderr raises is dropped: a log changes no result.
+
+    But for what is no Exception (KeyboardInterrupt, SystemExit): that is not ours to drop. It ends the telling, and
+    comes out of the call as if it had come when that had just returned; `DONE` is among its notes, unless the call
+    failed.
+    """
     for bit, first, second in notes:
         kind = KINDS[bit.bit_length() - 1]
         name, text = f"triradix.{tree}.{kind.part}", kind.text.format(first, second)
-        with suppress(Exception):
+        try:
             if _to == "logging":
                 logging.getLogger(name).log(_TO_LOGGING[kind.level], "%s", text)
             elif sys.stderr is not None:
                 now = time.strftime("%H:%M:%S")
                 sys.stderr.write(f"{now} {LEVELS[kind.level].upper():<5} {name}: {text}\n")
+        except Exception:
+            continue
+        except BaseException as error:
+            failed = any(bit == FAILED for bit, _, _ in notes)
+            if sys.version_info >= (3, 11) and not failed and DONE not in getattr(error, "__notes__", ()):
+                error.add_note(DONE)
+            raise

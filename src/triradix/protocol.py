@@ -6,9 +6,9 @@ The model: for each namespace a trie whose nodes are *pages* of ``page_size`` *u
 only how an implementation compresses that trie: no result depends on it.
 
 Costs below: n is the number of tokens given, h the number of branches (compressed runs) on the path, L the number of
-evictable leaves. Whatever raises leaves the cache as it was. Arguments are checked in the order key, extra_key,
-len(values), values, numbers; then the node: of another cache (ValueError), of another namespace (ValueError), stale
-(StaleNodeError), not joined (bigram; ValueError).
+evictable leaves. Whatever raises leaves the cache as it was (an interrupt may also come when the call is done).
+Arguments are checked in the order key, extra_key, len(values), values, numbers; then the node: of another cache
+(ValueError), of another namespace (ValueError), stale (StaleNodeError), not joined (bigram; ValueError).
 
 Sources: the operations and their names are those of SGLang's radix cache (``sglang.srt.mem_cache``, 0.5.x); the block
 digests are its storage hashes.
