@@ -78,7 +78,7 @@ impl ChildTable {
     }
 
     /// The runs of that hash.
-    #[inline]
+    #[inline(always)]
     pub fn find(&self, hash: u32) -> impl Iterator<Item = u32> {
         let last = self.entries.len().wrapping_sub(1);
         let mut at = hash as usize & last;
@@ -163,7 +163,7 @@ const fn folded(a: u64, b: u64) -> u64 {
 
 /// Two lanes of four tokens a step, so that the products need not wait for each other. All pages of a tree are equally
 /// long, so the last one may be filled up.
-#[inline]
+#[inline(never)]
 fn hash_page<T: Copy>(Seed(seed): &Seed, parent: u32, page: &[T], narrow: impl Fn(T) -> u32) -> u64 {
     const STEP: usize = 8;
     let mut lanes = [seed[0] ^ u64::from(parent), seed[1]];
@@ -184,7 +184,7 @@ fn hash_page<T: Copy>(Seed(seed): &Seed, parent: u32, page: &[T], narrow: impl F
 
 impl Tree {
     /// The place of a child whose first page `key` begins with.
-    #[inline]
+    #[inline(always)]
     pub fn child_hash(&self, parent: u32, key: Key) -> u32 {
         let seed = &self.seed;
         let hash = match (self.config.page_tokens(), key) {
@@ -197,7 +197,7 @@ impl Tree {
     }
 
     /// The child of `parent` that begins with the page that `key` begins with, and how many tokens they share.
-    #[inline]
+    #[inline(always)]
     pub fn child(&self, parent: u32, key: Key) -> Option<(u32, usize)> {
         match self.only_child(parent) {
             Some(id) => self.sharing(id, key),
@@ -206,13 +206,20 @@ impl Tree {
     }
 
     /// The same by way of the table.
-    #[inline]
+    #[inline(always)]
     pub fn listed_child(&self, parent: u32, hash: u32, key: Key) -> Option<(u32, usize)> {
-        self.children.find(hash).filter(|&id| self.runs[id].parent == parent).find_map(|id| self.sharing(id, key))
+        for id in self.children.find(hash) {
+            if self.runs[id].parent == parent
+                && let Some(found) = self.sharing(id, key)
+            {
+                return Some(found);
+            }
+        }
+        None
     }
 
     /// How many tokens a run shares with the key, if that is a page at least.
-    #[inline]
+    #[inline(always)]
     fn sharing(&self, run: u32, key: Key) -> Option<(u32, usize)> {
         let common = key.common(self.tokens(run));
         if common >= self.config.page_tokens() { Some((run, common)) } else { None }

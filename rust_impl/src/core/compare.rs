@@ -43,7 +43,7 @@ pub fn loops_name() -> &'static str {
 }
 
 /// Tokens that both share from the front.
-#[inline]
+#[inline(always)]
 pub fn common(a: &[u32], b: &[u32]) -> usize {
     let count = a.len().min(b.len());
     let (a, b) = (&a[..count], &b[..count]);
@@ -51,7 +51,7 @@ pub fn common(a: &[u32], b: &[u32]) -> usize {
 }
 
 /// The same for a key of 64-bit integers. One outside of the tokens differs from every token.
-#[inline]
+#[inline(always)]
 pub fn common_wide(key: &[i64], stored: &[u32]) -> usize {
     let count = key.len().min(stored.len());
     let (key, stored) = (&key[..count], &stored[..count]);

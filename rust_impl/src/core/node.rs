@@ -19,7 +19,8 @@ pub struct Run {
     pub child_xor: u32,
 }
 
-/// What a walk does not look at.
+/// What a walk does not look at. Packed: its one address would round it up to a multiple of its own size.
+#[repr(packed(4))]
 pub struct Detail {
     pub slots: SlotStart,
     pub generation: u32,
