@@ -19,6 +19,8 @@ mod exclusive;
 mod fork;
 mod gil;
 #[allow(unsafe_code)]
+mod kept;
+#[allow(unsafe_code)]
 mod keys;
 mod log;
 mod memo;

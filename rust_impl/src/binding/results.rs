@@ -10,7 +10,7 @@
 use std::cell::UnsafeCell;
 use std::fmt::Arguments;
 use std::mem::MaybeUninit;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
@@ -20,6 +20,7 @@ use super::arrays::{Slots, filled, read_only};
 use super::cache::RadixCache;
 use super::errors::{failure, no_memory, not_copied};
 use super::exclusive::Exclusive;
+use super::kept::Kept;
 use super::nodes::Node;
 use super::objects::{holds_only, new_in_place, number, text, tuple};
 use crate::core::{Evicted, Failure, Handle, Inserted, Tree, copy, formatted};
@@ -52,29 +53,16 @@ impl<T> Late<T> {
     }
 }
 
-/// What was made before, or is made now. (Of two threads that make it at the same time one throws its own away; nobody
-/// waits, since making it may let go of the GIL.)
-fn once<T>(py: Python<'_>, cell: &OnceLock<Py<T>>, make: impl FnOnce() -> PyResult<Py<T>>) -> PyResult<Py<T>> {
-    if let Some(made) = cell.get() {
-        return Ok(made.clone_ref(py));
-    }
-    let made = make()?;
-    match cell.set(made.clone_ref(py)) {
-        Ok(()) => Ok(made),
-        Err(_) => Ok(cell.get().map_or(made, |first| first.clone_ref(py))),
-    }
-}
-
 /// Found or inserted: the cache, where the call ended, and the node once it was asked for.
 struct End {
     cache: Py<RadixCache>,
     handle: Late<Handle>,
-    node: OnceLock<Py<Node>>,
+    node: Kept<Node>,
 }
 
 impl End {
     fn new(cache: &Bound<'_, RadixCache>) -> Self {
-        Self { cache: cache.clone().unbind(), handle: Late::new(Handle::nowhere()), node: OnceLock::new() }
+        Self { cache: cache.clone().unbind(), handle: Late::new(Handle::nowhere()), node: Kept::nothing() }
     }
 
     fn handle(&self) -> &Handle {
@@ -83,7 +71,7 @@ impl End {
 
     fn node(&self, py: Python<'_>) -> PyResult<Py<Node>> {
         let make = || Py::new(py, Node { cache: self.cache.clone_ref(py), handle: self.handle().clone() });
-        once(py, &self.node, make)
+        self.node.get_or_make(py, make)
     }
 }
 
@@ -100,12 +88,12 @@ pub fn refuse_other_layouts(py: Python<'_>) -> PyResult<()> {
 pub struct MatchResult {
     end: End,
     start: usize,
-    indices: OnceLock<Py<Slots>>,
+    indices: Kept<Slots>,
 }
 
 impl MatchResult {
     pub fn begin(cache: &Bound<'_, RadixCache>, start: usize) -> PyResult<Begun<Py<Self>>> {
-        let result = Self { end: End::new(cache), start, indices: OnceLock::new() };
+        let result = Self { end: End::new(cache), start, indices: Kept::nothing() };
         // SAFETY: O2.
         Ok(Begun(unsafe { new_in_place(cache.py(), result)? }))
     }
@@ -144,7 +132,7 @@ impl MatchResult {
             let (handle, tree) = (self.end.handle(), &self.end.cache.get().tree);
             read_only(py, handle.depth() - self.start, |slots| gather(py, tree, handle, self.start, slots))
         };
-        once(py, &self.indices, make)
+        self.indices.get_or_make(py, make)
     }
 
     fn __repr__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
@@ -165,10 +153,10 @@ impl MatchResult {
 pub struct BatchMatchResult {
     cache: Py<RadixCache>,
     handles: Late<Vec<Handle>>,
-    lengths: OnceLock<Py<Slots>>,
-    offsets: OnceLock<Py<Slots>>,
-    nodes: OnceLock<Py<PyTuple>>,
-    indices: OnceLock<Py<Slots>>,
+    lengths: Kept<Slots>,
+    offsets: Kept<Slots>,
+    nodes: Kept<PyTuple>,
+    indices: Kept<Slots>,
 }
 
 impl Begun<Py<BatchMatchResult>> {
@@ -184,10 +172,10 @@ impl BatchMatchResult {
         let result = Self {
             cache: cache.clone().unbind(),
             handles: Late::new(Vec::new()),
-            lengths: OnceLock::new(),
-            offsets: OnceLock::new(),
-            nodes: OnceLock::new(),
-            indices: OnceLock::new(),
+            lengths: Kept::nothing(),
+            offsets: Kept::nothing(),
+            nodes: Kept::nothing(),
+            indices: Kept::nothing(),
         };
         Ok(Begun(Py::new(cache.py(), result)?))
     }
@@ -213,7 +201,7 @@ impl BatchMatchResult {
     #[getter]
     fn lengths(&self, py: Python<'_>) -> PyResult<Py<Slots>> {
         let make = || collected(py, self.handles().len(), self.depths());
-        once(py, &self.lengths, make)
+        self.lengths.get_or_make(py, make)
     }
 
     /// The deepest matched page of each key.
@@ -226,7 +214,7 @@ impl BatchMatchResult {
             };
             Ok::<_, PyErr>(tuple(py, self.handles().iter().map(node))?.unbind())
         };
-        once(py, &self.nodes, make)
+        self.nodes.get_or_make(py, make)
     }
 
     /// The slots of all keys one after the other, read-only. Made on first use.
@@ -249,7 +237,7 @@ impl BatchMatchResult {
             };
             read_only(py, self.depths().sum(), gather)
         };
-        once(py, &self.indices, make)
+        self.indices.get_or_make(py, make)
     }
 
     /// Where each key's slots begin in `indices`, and the end of the last; read-only.
@@ -264,7 +252,7 @@ impl BatchMatchResult {
             let offsets = std::iter::once(0).chain(ends);
             collected(py, self.handles().len() + 1, offsets)
         };
-        once(py, &self.offsets, make)
+        self.offsets.get_or_make(py, make)
     }
 
     fn __repr__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
@@ -350,7 +338,7 @@ pub struct EvictResult {
     array: Late<Option<Py<Slots>>>,
     /// Else what it freed, until that is in an array.
     slots: Mutex<Vec<i64>>,
-    indices: OnceLock<Py<Slots>>,
+    indices: Kept<Slots>,
 }
 
 impl EvictResult {
@@ -359,7 +347,7 @@ impl EvictResult {
             num_tokens: Late::new(0),
             array: Late::new(None),
             slots: Mutex::new(Vec::new()),
-            indices: OnceLock::new(),
+            indices: Kept::nothing(),
         };
         // SAFETY: O2.
         Ok(Begun(unsafe { new_in_place(py, result)? }))
@@ -396,7 +384,7 @@ impl EvictResult {
     /// Their slots: page by page in the order of eviction, in token order within a page.
     #[getter]
     fn indices(&self, py: Python<'_>) -> PyResult<Py<Slots>> {
-        if let Some(made) = self.array.get().as_ref().or_else(|| self.indices.get()) {
+        if let Some(made) = self.array.get() {
             return Ok(made.clone_ref(py));
         }
         let make = || {
@@ -412,7 +400,7 @@ impl EvictResult {
             };
             Ok::<_, PyErr>(filled(py, *self.num_tokens.get(), fill)?.unbind())
         };
-        let made = once(py, &self.indices, make)?;
+        let made = self.indices.get_or_make(py, make)?;
         *self.slots.lock().unwrap_or_else(PoisonError::into_inner) = Vec::new();
         Ok(made)
     }

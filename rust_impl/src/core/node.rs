@@ -20,7 +20,7 @@ pub struct Run {
 }
 
 /// What a walk does not look at. Packed: its one address would round it up to a multiple of its own size.
-#[repr(packed(4))]
+#[repr(C, packed(4))]
 pub struct Detail {
     pub slots: SlotStart,
     pub generation: u32,
