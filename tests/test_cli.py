@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from implementations import Implementation
+from processes import ended
 
 import triradix
 from triradix.cli import main
@@ -183,6 +187,9 @@ DEATHS = {
     "last words": ("os.write(2, b'first\\nall is lost\\n'); os._exit(3)", "ended with exit code 3: all is lost"),
     "a kill": ("os.kill(os.getpid(), 9)", "was killed by SIGKILL: it said nothing (not enough memory?)"),
     "a crash": ("os.kill(os.getpid(), 11)", "was killed by SIGSEGV: it said nothing"),
+    "a signal without a name": ("os.kill(os.getpid(), 35)", "was killed by signal 35: it said nothing"),
+    "an exit as if all were done": ("os._exit(0)", "ended with exit code 0: it said nothing"),
+    "bytes that are no text": ("os.write(2, b'\\xff\\n'); os._exit(3)", "ended with exit code 3: \ufffd"),
 }
 
 
@@ -193,7 +200,7 @@ def test_a_replay_that_dies_shows_its_last_words(
     body, said = DEATHS[death]
     (tmp_path / "sitecustomize.py").write_text(f"""
 import os, sys
-if "triradix.replay.worker" in sys.orig_argv:
+if any("triradix.replay.worker" in argument for argument in sys.orig_argv):
     import triradix.reference as tree
     class Dying(tree.RadixCache):
         def evict(self, count):
@@ -206,6 +213,52 @@ if "triradix.replay.worker" in sys.orig_argv:
     assert first == f"triradix replay: the replay of reference {said}"
     assert all(line.startswith("  ") for line in more)
     assert not Path("out/replay.json").exists()
+
+
+def test_what_is_printed_at_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import os\nprint('hello')\nos.write(1, b'\\xff')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert replay("--requests", 5, "--implementations", "reference") == 0
+
+
+def test_the_current_folder_is_not_looked_into(tmp_path: Path) -> None:
+    for module in ("random", "json", "numpy", "triradix"):
+        (tmp_path / f"{module}.py").write_text("raise SystemExit('not this one')")
+    command = "import sys; sys.path.remove(''); from triradix.cli import main; sys.exit(main())"
+    arguments = ["replay", "--requests", "5", "--implementations", "reference"]
+    done = subprocess.run([sys.executable, "-c", command, *arguments], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(("by", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGKILL, -9)])
+def test_whoever_ends_a_replay_ends_its_process(tmp_path: Path, by: signal.Signals, code: int) -> None:
+    pid = tmp_path / "pid"
+    (tmp_path / "sitecustomize.py").write_text(f"""
+import os, sys
+if any("triradix.replay.worker" in argument for argument in sys.orig_argv):
+    import time, triradix.reference as tree
+    class Asleep(tree.RadixCache):
+        def evict(self, count):
+            with open({str(pid)!r} + ".new", "w") as file:
+                file.write(str(os.getpid()))
+            os.rename(file.name, {str(pid)!r})
+            time.sleep(1000)
+    tree.RadixCache = Asleep
+""")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "triradix", "replay", "--requests", "5", "--implementations", "reference"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path), "TMPDIR": str(tmp_path)},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not pid.exists():
+        time.sleep(0.01)
+    process.send_signal(by)
+    _, complained = process.communicate()
+    assert (process.returncode, "Traceback" in complained) == (code, False)
+    ended(int(pid.read_text()))
+    if by != signal.SIGKILL:
+        assert not list(tmp_path.glob("triradix-replay-*"))
 
 
 def test_what_the_trees_tell_is_shown(

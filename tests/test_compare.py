@@ -329,7 +329,8 @@ def test_a_row_that_runs_ends_with_what_waits_for_it() -> None:
     read, write = os.pipe()
     script = (
         "import os, sys, time\n"
-        "from triradix.compare.forks import end_with_parent, in_fork\n"
+        "from triradix.compare.forks import in_fork\n"
+        "from triradix.processes import end_with_parent\n"
         "def row():\n"
         "    os.write(int(sys.argv[1]), b'begun')\n"
         "    time.sleep(60)\n"
@@ -356,6 +357,13 @@ def test_a_system_that_dies_or_was_not_built_leaves_the_others() -> None:
         assert row["cells"]["reference"]["median"] > 0
         assert row["cells"]["cython"]["missing"] == "its process ended with signal 9"
     assert len(failed(made)) == 3
+
+
+def test_what_is_printed_at_the_start_is_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import os\nprint('hello')\nos.write(1, b'7\\n\\xff')")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    made = reported("hot-16", OURS[:1])
+    assert made["rows"][0]["cells"]["reference"]["median"] > 0
 
 
 def test_peers_that_are_not_installed_are_left_out() -> None:

@@ -18,6 +18,7 @@ from typing import Any
 
 import oracle
 import pytest
+from processes import ended
 
 import triradix
 from triradix.doctor import examination, self_test
@@ -300,18 +301,6 @@ def test_one_that_is_off_among_others(doctor: Doctor) -> None:
     assert "cython: in order" in done.stdout
     assert "rust: in order" in done.stdout
     assert done.stdout.endswith("off: reference\n")
-
-
-def ended(pid: int) -> None:
-    """Waits until it is gone, or is nobody's concern but init's."""
-    while True:
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        except (FileNotFoundError, ProcessLookupError):
-            return
-        if state == "Z":
-            return
-        time.sleep(0.01)
 
 
 @pytest.mark.parametrize(

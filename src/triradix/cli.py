@@ -2,7 +2,7 @@
 
 Exit codes: 0 done; 1 a run failed, the implementations disagree, the doctor found something, or what is printed cannot
 be written; 2 the arguments or the trace cannot be used; 130 ended by Ctrl-C, 143 by SIGTERM; 141 the reader of a pipe
-has gone.
+has gone (1 where it was to read a table).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from triradix.config import POLICIES
 from triradix.doctor.command import add_parser as add_doctor
 from triradix.doctor.command import doctor
 from triradix.options import add_implementations
+from triradix.processes import orderly_end
 
 _REPLAY_NOTES = """\
 The ideal hit rate of a Mooncake trace (every request alone, nothing evicted, prompts only) is what
@@ -63,7 +64,8 @@ def _main(arguments: Sequence[str] | None) -> int:
         return 0
     try:
         run = {"compare": compare, "doctor": doctor, "replay": _replay}[options.command]
-        return run(options)
+        with orderly_end():
+            return run(options)
     except KeyboardInterrupt:
         print(f"triradix {options.command}: stopped", file=sys.stderr)
         return 130

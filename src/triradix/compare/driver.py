@@ -71,12 +71,14 @@ class Worker:
         return self.listen()
 
     def listen(self) -> dict[str, Any]:
+        """What others print before the process takes its output for itself is no answer."""
         assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        if not line:
-            return self._gone()
-        reply: dict[str, Any] = json.loads(line)
-        return reply
+        while line := self._process.stdout.readline():
+            with suppress(ValueError):
+                reply = json.loads(line)
+                if isinstance(reply, dict):
+                    return reply
+        return self._gone()
 
     def _gone(self) -> dict[str, Any]:
         code = self._process.wait()

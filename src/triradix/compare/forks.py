@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
-import signal
-import sys
 import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from triradix.processes import end_with_parent
+
 Go = Callable[[], None]
 """Called by a function of `side_by_side` when it is ready: returns when all are."""
-
-
-_PR_SET_PDEATHSIG = 1
-
-
-def end_with_parent() -> None:
-    """From now on this process ends when the one that started it does, however that ends. Linux only: else nothing."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def in_fork(function: Callable[[], Any]) -> Any:

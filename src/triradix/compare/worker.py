@@ -22,11 +22,12 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from triradix.compare.adapter import Adapter, CannotDo
-from triradix.compare.forks import end_with_parent, in_fork
+from triradix.compare.forks import in_fork
 from triradix.compare.machine import FloorsOf, Machine
 from triradix.compare.row import Scale, Work
 from triradix.compare.rows import make_works
 from triradix.compare.systems import System
+from triradix.processes import end_with_parent
 
 Reply = dict[str, Any]
 
@@ -36,6 +37,7 @@ class _Channel:
         # What a library prints must not look like an answer.
         self._out: BinaryIO = os.fdopen(os.dup(1), "wb")
         os.dup2(2, 1)
+        self._out.write(b"\n")  # after what somebody may have printed before
 
     def receive(self) -> Reply | None:
         """Byte by byte: nothing may stay in a buffer that a fork would double."""

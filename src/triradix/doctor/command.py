@@ -6,12 +6,7 @@ import argparse
 import json
 import os
 import platform
-import signal
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import triradix
@@ -44,28 +39,6 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def doctor(options: argparse.Namespace) -> int:
-    with _orderly_end():
-        return _doctor(options)
-
-
-@contextmanager
-def _orderly_end() -> Iterator[None]:
-    """Whoever ends this command, also by SIGTERM or SIGHUP, ends what it has started too."""
-
-    def leave(number: int, frame: FrameType | None) -> None:
-        sys.exit(128 + number)
-
-    ends = [end for end in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(end) is signal.SIG_DFL]
-    for end in ends:
-        signal.signal(end, leave)
-    try:
-        yield
-    finally:
-        for end in ends:
-            signal.signal(end, signal.SIG_DFL)
-
-
-def _doctor(options: argparse.Namespace) -> int:
     findings = []
     if not options.json:
         _print_place()

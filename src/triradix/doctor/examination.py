@@ -7,7 +7,8 @@ from typing import Any
 
 import triradix
 from triradix.doctor.latency import TOKENS, most
-from triradix.doctor.process import Ended, run, signal_name
+from triradix.doctor.process import Ended, run
+from triradix.processes import signal_name
 from triradix.versions import reinstall
 
 PARTS = ("import", "self-test", "fork", "latency")

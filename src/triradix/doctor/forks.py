@@ -8,9 +8,8 @@ import threading
 import time
 import warnings
 
-from triradix.compare.forks import end_with_parent
-from triradix.doctor.process import signal_name
 from triradix.doctor.self_test import Create, Fault
+from triradix.processes import end_with_parent, signal_name
 
 FORKS = 3
 PATIENCE_S = 5.0

@@ -7,22 +7,17 @@ import os
 import select
 import signal
 import subprocess
-import sys
 import time
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO, Any
 
+from triradix.processes import python
+
 KEPT = 2**20
 """Of what is written to a pipe, so many of the last bytes."""
 
 _TICK_S = 0.02
-
-# It finds what this process finds: `python -m` would look into the current folder first.
-_START = (
-    "import sys; sys.path[:] = sys.argv[4:]; "
-    "from triradix.doctor.worker import main; main(sys.argv[1], float(sys.argv[2]), int(sys.argv[3]))"
-)
 
 
 @dataclass(frozen=True)
@@ -36,14 +31,8 @@ class Ended:
 
 def run(name: str, seconds: float, patience: float) -> Ended:
     """Examine ``name`` in a process of its own. OSError if none can be started."""
-    flags = sys.flags
-    unlike = {"-E": flags.ignore_environment, "-s": flags.no_user_site, "-S": flags.no_site}
     process = subprocess.Popen(
-        [
-            *(sys.executable, *(flag for flag, given in unlike.items() if given)),
-            *("-c", _START, name, str(seconds), str(os.getpid())),
-            *(entry for entry in sys.path if isinstance(entry, str)),
-        ],
+        python("triradix.doctor.worker", name, str(seconds), str(os.getpid())),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -62,14 +51,6 @@ def run(name: str, seconds: float, patience: float) -> Ended:
         for pipe in (told, complained):
             pipe.drain()
     return Ended(code, _told(told.text()), complained.text())
-
-
-def signal_name(number: int) -> str:
-    """``SIGSEGV``, or ``signal 35`` for one that has no name."""
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 class _Pipe:

@@ -17,18 +17,19 @@ from typing import Any
 
 import triradix
 from triradix import log
-from triradix.compare.forks import end_with_parent
 from triradix.doctor.forks import fork_test
 from triradix.doctor.latency import measure
 from triradix.doctor.self_test import Fault, self_test
 from triradix.implementations import MODULES
+from triradix.processes import end_with_parent
 
 BUILT = ("version", "profile", "compiler", "cpu", "abi")
 """What an implementation tells of how it was built."""
 
 
-def main(name: str, seconds: float, parent: int) -> None:
-    """``parent``: the process that asks. Nothing goes on without it."""
+def main(arguments: list[str]) -> None:
+    """``NAME SECONDS PARENT``, the last of which is the process that asks. Nothing goes on without it."""
+    name, seconds, parent = arguments[0], float(arguments[1]), int(arguments[2])
     end_with_parent()
     if os.getppid() != parent:
         return

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 import triradix
+from triradix.processes import python, signal_name
 from triradix.replay.recorder import Measurement
 from triradix.replay.requests import Trace
 from triradix.replay.worker import Job, Settings
@@ -68,25 +69,26 @@ def _run(job: Job, watch: Watcher) -> Measurement:
         job_path, result_path = Path(folder, "job"), Path(folder, "result")
         job_path.write_bytes(pickle.dumps(job))
         with (
-            Path(folder, "errors").open("w+") as errors,
+            Path(folder, "errors").open("w+", errors="replace") as errors,
             subprocess.Popen(
-                [sys.executable, "-m", "triradix.replay.worker", str(job_path), str(result_path)],
+                python("triradix.replay.worker", str(job_path), str(result_path)),
+                stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=errors,
-                text=True,
             ) as process,
         ):
             try:
                 assert process.stdout is not None
                 for line in process.stdout:
-                    watch(job.implementation, int(line))
+                    if line.strip().isdigit():  # else something printed it at the start
+                        watch(job.implementation, int(line))
             except BaseException:
                 process.kill()
                 raise
             code = process.wait()
             errors.seek(0)
             said = errors.read()
-            if code:
+            if code or not result_path.exists():
                 raise ReplayError(_last_words(job.implementation, code, said.strip().splitlines()))
             # What it tells under TRIRADIX_LOG, and warnings.
             sys.stderr.write(said)
@@ -96,7 +98,7 @@ def _run(job: Job, watch: Watcher) -> Measurement:
 
 def _last_words(name: str, code: int, said: list[str]) -> str:
     """A sentence with the last line of a process that failed; below it what it said just before, if anything."""
-    ended = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+    ended = f"was killed by {signal_name(-code)}" if code < 0 else f"ended with exit code {code}"
     last = said[-1] if said else "it said nothing"
     hint = " (not enough memory?)" if code == -signal.SIGKILL and not said else ""
     return "\n".join([f"the replay of {name} {ended}: {last}{hint}", *(f"  {line}" for line in said[-12:-1])])

@@ -1,20 +1,22 @@
 """One implementation's replay in a process of its own, so that its memory and its garbage collection are its own.
 
-``python -m triradix.replay.worker JOB RESULT``: reads a pickled `Job`, writes a pickled `Measurement`, and prints the
-number of requests so far, one line each time. Both files are the runner's own, in a private folder.
+`main`, with JOB and RESULT: reads a pickled `Job`, writes a pickled `Measurement`, and prints the number of requests so
+far, one line each time. Both files are the runner's own, in a private folder.
 """
 
 from __future__ import annotations
 
+import os
 import pickle
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 
 import triradix
+from triradix.processes import end_with_parent
 from triradix.replay.engine import Engine
 from triradix.replay.pool import SlotPool
 from triradix.replay.recorder import CollectorPauses, Measurement, Recorder, preemptions, resident_bytes
@@ -40,8 +42,11 @@ class Job:
     settings: Settings
 
 
-def replay(job: Job, report_every: int = 50) -> Measurement:
-    """Run the trace through a new cache; RuntimeError if a slot leaked or was held twice."""
+def replay(job: Job, report_every: int = 50, to: TextIO | None = None) -> Measurement:
+    """Run the trace through a new cache; RuntimeError if a slot leaked or was held twice.
+
+    ``to``: who is told how many requests are done (stdout).
+    """
     _warm_up(job)
     settings, requests = job.settings, job.trace.requests
     cache = triradix.create(job.implementation, page_size=settings.page_size, eviction_policy=settings.policy)
@@ -58,7 +63,7 @@ def replay(job: Job, report_every: int = 50) -> Measurement:
 
     def progress(done: int) -> None:
         if done % report_every == 0 or done == len(requests):
-            print(done, flush=True)
+            print(done, file=to, flush=True)
 
     with CollectorPauses() as collector:
         rss_before, _ = resident_bytes()
@@ -100,11 +105,12 @@ def _warm_up(job: Job) -> None:
     cache.evict(64)
 
 
-def main() -> None:
-    job_path, result_path = map(Path, sys.argv[1:])
+def main(arguments: list[str]) -> None:
+    end_with_parent()
+    # What others print goes to stderr; what somebody has printed before may lack the end of its line.
+    told = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    told.write("\n")
+    job_path, result_path = map(Path, arguments)
     job: Job = pickle.loads(job_path.read_bytes())
-    result_path.write_bytes(pickle.dumps(replay(job)))
-
-
-if __name__ == "__main__":
-    main()
+    result_path.write_bytes(pickle.dumps(replay(job, to=told)))
