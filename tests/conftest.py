@@ -73,19 +73,22 @@ def thorough(request: pytest.FixtureRequest) -> bool:
 
 @pytest.fixture(scope="session")
 def isolated(implementation: Implementation) -> Any:
-    """Run a script of ``isolated/`` in a fresh interpreter with the implementation's name; its output is returned."""
+    """Run a script of ``isolated/`` in a fresh interpreter with the implementation's name; its output is returned.
+
+    ``silent``: it says nothing on stderr.
+    """
     import subprocess
 
     folder = Path(__file__).parent
 
-    def run(script: str, *arguments: str) -> str:
+    def run(script: str, *arguments: str, silent: bool = False) -> str:
         done = subprocess.run(
             [sys.executable, "-X", "faulthandler", str(folder / "isolated" / script), implementation.name, *arguments],
             capture_output=True,
             text=True,
             env={**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])},
         )
-        assert done.returncode == 0, (
+        assert done.returncode == 0 and not (silent and done.stderr), (
             f"{script} ended with {done.returncode}:\n{done.stdout[-3000:]}\n{done.stderr[-6000:]}"
         )
         return done.stdout

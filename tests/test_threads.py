@@ -272,9 +272,12 @@ def test_interrupted_batches(isolated: Any) -> None:
     isolated("interrupt.py")
 
 
-def test_the_interpreter_ends_beside_calls(isolated: Any) -> None:
+@pytest.mark.parametrize(
+    "group", ["batches", "numbers", "namespaces", "keys", "objects", "log to stderr", "log to logging"]
+)
+def test_the_interpreter_ends_beside_calls(isolated: Any, group: str) -> None:
     for _ in range(3):
-        isolated("shutdown.py")
+        isolated("shutdown.py", group, silent=True)
 
 
 def test_sub_interpreters_are_refused(isolated: Any) -> None:

@@ -37,8 +37,7 @@ pub fn int64(value: &Bound<'_, PyAny>, name: &str) -> PyResult<i64> {
     shared(value.py())?.as_int64.bind(value.py()).call1((value, name))?.extract()
 }
 
-/// How many may share the work, at most. The usual number asks no Python code: there another thread may take the GIL, and
-/// if the interpreter ends then, Python before 3.14 unwinds this thread through frames of Rust, which aborts.
+/// How many may share the work, at most.
 pub fn threads(value: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
     let Some(value) = value else { return Ok(usize::MAX) };
     if let Ok(number) = value.cast_exact::<PyInt>()

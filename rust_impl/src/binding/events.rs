@@ -1,7 +1,6 @@
 //! From the tree's events to those of `triradix.events`.
 //!
-//! They are made without a call of their `__init__`, which is Python: there another thread may take the GIL, and if the
-//! interpreter ends then, Python before 3.14 unwinds this thread through frames of Rust, which aborts.
+//! They are made without a call of their `__init__`, which is Python and would take longer.
 
 use pyo3::prelude::*;
 

@@ -15,6 +15,10 @@ mod errors;
 mod events;
 #[allow(unsafe_code)]
 mod exclusive;
+// In the extension alone, which is linked for it.
+#[cfg(all(target_os = "linux", target_env = "gnu", not(test)))]
+#[allow(unsafe_code)]
+mod exit;
 #[allow(unsafe_code)]
 mod fork;
 mod gil;
