@@ -162,11 +162,11 @@ cdef class Batch:
             self.forest.enter()
             end = self.prepare(at)
             if batches_begin():
-                self.forest.busy = True
+                self.forest.busy = 1
                 with nogil:
                     done = self.work(at, end, handles, lengths, &answer)
-                self.forest.busy = False
-                batches_end()
+                    self.forest.leave()
+                    batches_end()
             else:
                 done = self.work(at, end, handles, lengths, &answer)
             if handles != NULL:

@@ -1,7 +1,8 @@
 """One operation at a time, also across forks.
 
 The GIL is the lock of every tree. Only a batch gives it up, and marks its tree as busy for that time; whoever wants
-that tree then waits without the GIL. So a single call takes no lock at all, and a fork finds no lock held: it waits
+that tree then waits without the GIL. The mark is taken back before the batch asks for the GIL: a thread that does so
+when the interpreter has begun to end gets no further, and finalizers may still want the tree. So a single call takes no lock at all, and a fork finds no lock held: it waits
 until no batch is between two chunks' ends, and while it does batches keep the GIL.
 """
 
@@ -21,7 +22,7 @@ cdef void nap() noexcept nogil:
     nanosleep(&time, NULL)
 
 
-cdef int batches = 0    # chunks that run without the GIL now; read and written with the GIL
+cdef int batches = 0    # chunks that run without the GIL now; begun with it, ended without it
 cdef int forks = 0      # threads that are about to fork
 
 
@@ -30,19 +31,18 @@ cdef int batches_begin() noexcept:
     global batches
     if forks:
         return False
-    batches += 1
+    __atomic_fetch_add(&batches, 1, __ATOMIC_RELEASE)
     return True
 
 
-cdef void batches_end() noexcept:
-    global batches
-    batches -= 1
+cdef void batches_end() noexcept nogil:
+    __atomic_fetch_add(&batches, -1, __ATOMIC_RELEASE)
 
 
 def _before_fork():
     global forks
     forks += 1
-    while batches:
+    while __atomic_load_n(&batches, __ATOMIC_ACQUIRE):
         with nogil:
             nap()
 

@@ -9,7 +9,7 @@ from libc.string cimport memset
 
 from .children cimport children_free
 from .events cimport event_free, event_queue
-from .exclusive cimport nap
+from .exclusive cimport __ATOMIC_ACQUIRE, __atomic_load_n, nap
 from .heap cimport heap_free, heap_reserve
 from .log cimport notes_free
 from .node cimport run_new
@@ -40,7 +40,8 @@ cdef class Forest:
         self.number = forests_made
         self.names = {}
         self.unnamed = 0
-        self.busy = self.wanted = False
+        self.busy = 0
+        self.wanted = False
 
     def __dealloc__(self):
         cdef Event *event = self.tree.first_event
@@ -53,10 +54,10 @@ cdef class Forest:
         notes_free(self.tree.noted)
 
     cdef int wait(self) except -1:
-        while self.busy:
+        while __atomic_load_n(&self.busy, __ATOMIC_ACQUIRE):
             self.wanted = True
             with nogil:
-                while self.busy:
+                while __atomic_load_n(&self.busy, __ATOMIC_ACQUIRE):
                     nap()
         return 0
 

@@ -10,6 +10,9 @@ may use the cache:
   turns the collector off at just that time finds it on again);
 * signal handlers: no thread can hold them off in plain Python, and the cache is not whole at that instant. They get a
   RuntimeError. (A handler that only raises, as that of Ctrl-C does, is what `Undo` is for.)
+
+When the interpreter ends, Python ends the other threads wherever they are, also with the lock taken. Finalizers that
+come after that find a new lock, and what an operation had begun is put back first.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import os
 import threading
 from collections.abc import Callable
 from gc import disable, enable, isenabled
+from sys import is_finalizing
 from typing import Any, TypeVar
 
 from triradix.reference.undo import Undo
@@ -26,6 +30,7 @@ _R = TypeVar("_R")
 
 _lock = threading.RLock()
 _running = False
+_is_last = False
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
@@ -38,6 +43,8 @@ def run_alone(undo: Undo, operation: Callable[..., _R], *arguments: Any) -> _R:
     when the operation is complete, on the way out, finds it done.
     """
     global _running
+    if is_finalizing():
+        _become_last()
     # `with`, not `acquire` and `release`, which would be faster: an interrupt right after them would leave it locked.
     with _lock:
         if _running:
@@ -60,3 +67,10 @@ def run_alone(undo: Undo, operation: Callable[..., _R], *arguments: Any) -> _R:
             _running = False
             if collecting:
                 enable()
+
+
+def _become_last() -> None:
+    """No other thread will run Python code any more: whoever was in an operation stays there."""
+    global _lock, _running, _is_last
+    if not _is_last:
+        _lock, _running, _is_last = threading.RLock(), False, True

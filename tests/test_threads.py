@@ -277,7 +277,7 @@ def test_interrupted_batches(isolated: Any) -> None:
 )
 def test_the_interpreter_ends_beside_calls(isolated: Any, group: str) -> None:
     for _ in range(3):
-        isolated("shutdown.py", group, silent=True)
+        assert isolated("shutdown.py", group, silent=True) == "the end\n"
 
 
 def test_sub_interpreters_are_refused(isolated: Any) -> None:
