@@ -2,8 +2,9 @@
 
 The GIL is the lock of every tree. Only a batch gives it up, and marks its tree as busy for that time; whoever wants
 that tree then waits without the GIL. The mark is taken back before the batch asks for the GIL: a thread that does so
-when the interpreter has begun to end gets no further, and finalizers may still want the tree. So a single call takes no lock at all, and a fork finds no lock held: it waits
-until no batch is between two chunks' ends, and while it does batches keep the GIL.
+when the interpreter has begun to end gets no further, and finalizers may still want the tree. So a single call takes no
+lock at all, and a fork finds no lock held: it waits until no batch is between two chunks' ends, and while it does
+batches keep the GIL.
 """
 
 import os
