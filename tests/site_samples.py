@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))  # asv_benchmarks and prof
 
 from profile_samples import make_profiles
 
-from asv_benchmarks.site.__main__ import Places
+from asv_benchmarks.site.make import Places
 
 NAMES = [repr(name) for name in IMPLEMENTATIONS]
 BENCHMARKS: dict[str, tuple[str, list[list[str]], list[str]]] = {
@@ -43,7 +43,7 @@ def make_samples(folder: Path) -> Places:
     (made / "compare.json").write_text(json.dumps(comparison()))
     make_replay(made)
     make_profiles(made / "profiles")
-    return Places(folder / "site", made, config, (folder / "history", folder / "results"), folder / "work")
+    return Places(folder / "site", made, config, (folder / "history", folder / "results"))
 
 
 def git(repository: Path, *arguments: str) -> str:

@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,13 +18,15 @@ import pytest
 from site_samples import COMMITS, git, make_samples
 
 from asv_benchmarks.site import CannotMake, libraries, offline
-from asv_benchmarks.site.__main__ import Places, main, make_site
+from asv_benchmarks.site.__main__ import main
 from asv_benchmarks.site.graphs import commits, gather, publish
 from asv_benchmarks.site.history import history_part
 from asv_benchmarks.site.lead import commits_page
 from asv_benchmarks.site.libraries import COPIES, LICENCES, Libraries, fetch, holds
+from asv_benchmarks.site.make import Places, make_site
 from asv_benchmarks.site.offline import data_to_scripts, refuse_other_hosts, rewrite
 from asv_benchmarks.site.pictures import chromium
+from asv_benchmarks.site.swap import MARKER, fresh, locked
 from triradix import IMPLEMENTATIONS
 
 PAGE = """<!doctype html><html><head><title>asv</title>
@@ -65,7 +68,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Places:
 @pytest.fixture
 def places(shared: Places, tmp_path: Path) -> Places:
     """Everything measured, and no way to fetch the libraries."""
-    return replace(shared, out=tmp_path / "site", work=tmp_path / "work", libraries=tmp_path / "libraries")
+    return replace(shared, out=tmp_path / "site", libraries=tmp_path / "libraries")
 
 
 @pytest.fixture
@@ -261,7 +264,7 @@ def test_a_site_of_nothing_says_how_to_measure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], places: Places
 ) -> None:
     nothing = replace(places, made=tmp_path / "made", results=(tmp_path / "history",))
-    monkeypatch.setattr("asv_benchmarks.site.__main__.Places", lambda out: replace(nothing, out=out))
+    monkeypatch.setattr("asv_benchmarks.site.make.Places", lambda out: replace(nothing, out=out))
     assert main(["--out", str(tmp_path / "site")]) == 0
     page = (tmp_path / "site" / "index.html").read_text()
     said = capsys.readouterr().err
@@ -269,7 +272,7 @@ def test_a_site_of_nothing_says_how_to_measure(
         assert f"Not measured yet: <code>{command}</code>" in page
         assert f"not measured yet, `{command}` does\n" in said
     assert said.count("\n") == 4
-    assert sorted(path.name for path in (tmp_path / "site").iterdir()) == ["index.html"]
+    assert sorted(path.name for path in (tmp_path / "site").iterdir()) == [MARKER, "index.html"]
 
 
 def no_network(cache: Path) -> Path:
@@ -277,13 +280,14 @@ def no_network(cache: Path) -> Path:
 
 
 def test_without_the_libraries_the_rest_is_made(monkeypatch: pytest.MonkeyPatch, places: Places) -> None:
-    monkeypatch.setattr("asv_benchmarks.site.__main__.fetch", no_network)
+    monkeypatch.setattr("asv_benchmarks.site.make.fetch", no_network)
     parts, problems = make_site(places)
     page = (places.out / "index.html").read_text()
     assert problems == ["npm cannot fetch <anything>"]
     assert '<p class="absent">npm cannot fetch &lt;anything&gt;.</p>' in page
     assert [part.name for part in parts if not part.body] == ["history"]
     assert {path.name for path in places.out.iterdir()} == {
+        MARKER,
         "index.html",
         "compare.html",
         "compare.json",
@@ -294,7 +298,7 @@ def test_without_the_libraries_the_rest_is_made(monkeypatch: pytest.MonkeyPatch,
 
 
 def test_what_is_measured_is_shown_with_its_origin(monkeypatch: pytest.MonkeyPatch, places: Places) -> None:
-    monkeypatch.setattr("asv_benchmarks.site.__main__.fetch", no_network)
+    monkeypatch.setattr("asv_benchmarks.site.make.fetch", no_network)
     make_site(places)
     page = (places.out / "index.html").read_text()
     for words in (
@@ -312,7 +316,7 @@ def test_what_is_measured_is_shown_with_its_origin(monkeypatch: pytest.MonkeyPat
 
 
 def test_what_was_sampled_and_what_was_not_stand_apart(monkeypatch: pytest.MonkeyPatch, places: Places) -> None:
-    monkeypatch.setattr("asv_benchmarks.site.__main__.fetch", no_network)
+    monkeypatch.setattr("asv_benchmarks.site.make.fetch", no_network)
     parts, _ = make_site(places)
     (body,) = [part.body for part in parts if part.name == "gil"]
     groups = re.findall(r'<th scope="colgroup" colspan="(\d)">(.*?)</th>', body)
@@ -346,7 +350,7 @@ def test_what_cannot_be_read_is_said_and_the_rest_is_made(
     shutil.copytree(places.made, made)
     (made / file).write_text(content)
     broken = replace(places, made=made, results=())
-    monkeypatch.setattr("asv_benchmarks.site.__main__.Places", lambda out: replace(broken, out=out))
+    monkeypatch.setattr("asv_benchmarks.site.make.Places", lambda out: replace(broken, out=out))
     assert main(["--out", str(tmp_path / "site")]) == 1
     said = capsys.readouterr().err.splitlines()
     assert len(said) == 2  # and that asv has not measured anything
@@ -355,17 +359,142 @@ def test_what_cannot_be_read_is_said_and_the_rest_is_made(
     assert page.count('class="absent"') == 2
 
 
+# The place of the site: nothing of others is lost there, and nothing half made stays.
+
+
+def all_in(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*")}
+
+
+def make(place: Path, name: str) -> None:
+    with fresh(place) as (made, work):
+        (work / "thing").touch()
+        (made / name).mkdir()
+        (made / name / "page").write_text(name)
+
+
 def test_a_folder_that_cannot_be_made_is_said(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    assert main(["--out", str(tmp_path / "file" / "site")]) == 1
-    assert capsys.readouterr().err == f"site: {tmp_path / 'file' / 'site'} cannot be written: Not a directory\n"
+    file = tmp_path / "file"
+    file.write_text("text")
+    assert main(["--out", str(file / "site")]) == 1
+    assert capsys.readouterr().err == f"site: {file / 'site'} cannot be written: {file}: it is no folder\n"
+    assert main(["--out", str(file)]) == 1
+    assert capsys.readouterr().err == f"site: {file} is no folder; name another\n"
+    assert file.read_text() == "text"
 
 
-def test_a_folder_with_something_else_is_let_be(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    (tmp_path / "thesis.tex").touch()
+@pytest.mark.parametrize("files", [["thesis.tex"], ["index.html", "photos/one.jpg"], ["index.html", MARKER]])
+def test_a_folder_with_something_else_is_let_be(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, files: list[str]
+) -> None:
+    for name in files:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("mine")
+    before = all_in(tmp_path)
     assert main(["--out", str(tmp_path)]) == 1
-    assert capsys.readouterr().err == f"site: {tmp_path} holds something else than a site; name another folder\n"
-    assert (tmp_path / "thesis.tex").exists()
+    assert capsys.readouterr().err == (
+        f"site: {tmp_path} holds something else than a site of this command; name another folder, or remove it\n"
+    )
+    assert all_in(tmp_path) == before
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "one/notes.txt"])
+def test_what_is_put_into_a_site_is_let_be(tmp_path: Path, name: str) -> None:
+    site = tmp_path / "site"
+    make(site, "one")
+    (site / name).write_text("mine")
+    with pytest.raises(CannotMake, match=f"^{re.escape(str(site))} also holds {name}, which is not of the site and"):
+        make(site, "two")
+    assert all_in(tmp_path) == {"site", f"site/{name}", "site/one", "site/one/page", f"site/{MARKER}"}
+
+
+def test_a_site_takes_the_place_of_the_one_before(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    site.mkdir()  # an empty folder is as good as none
+    for name in ("one", "two"):
+        make(site, name)
+    assert all_in(tmp_path) == {"site", "site/two", "site/two/page", f"site/{MARKER}"}
+
+
+def test_a_link_to_a_site_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "far" / "site")
+    for name in ("one", "two"):
+        make(tmp_path / "link", name)
+    assert (tmp_path / "link").is_symlink()
+    assert all_in(tmp_path / "far") == {"site", "site/two", "site/two/page", f"site/{MARKER}"}
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, OSError])
+def test_what_does_not_come_to_its_end_changes_nothing(tmp_path: Path, error: type[BaseException]) -> None:
+    make(tmp_path / "site", "one")
+    before = all_in(tmp_path)
+    for place in ("site", "other"):
+        with pytest.raises(error), fresh(tmp_path / place) as (made, _):
+            (made / "half").touch()
+            raise error
+    assert all_in(tmp_path) == before
+
+
+def test_two_at_once_make_a_whole_site_each(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    with fresh(site) as (first, work):
+        make(site, "second")
+        make(tmp_path / "other", "third")
+        assert first.is_dir() and work.is_dir()  # no leftovers: their run is alive
+        (first / "first").touch()
+    assert all_in(site) == {"first", MARKER}
+    assert all_in(tmp_path / "other") == {"third", "third/page", MARKER}
+
+
+def test_what_a_killed_run_has_left_is_removed(tmp_path: Path) -> None:
+    left, mine = tmp_path / ".site.killed", tmp_path / ".site.mine"
+    for folder in (left, mine):
+        (folder / "made" / "asv").mkdir(parents=True)
+    (left / MARKER).touch()
+    make(tmp_path / "site", "one")
+    assert not left.exists() and mine.exists()
+
+
+def test_what_is_put_there_meanwhile_is_let_be(tmp_path: Path) -> None:
+    with pytest.raises(CannotMake), fresh(tmp_path / "site"):
+        (tmp_path / "site").mkdir()
+        (tmp_path / "site" / "thesis.tex").touch()
+    assert all_in(tmp_path) == {"site", "site/thesis.tex"}
+
+
+def test_the_libraries_are_fetched_by_one_process_at_a_time(npm: Any, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    npm("/bin/mkdir node_modules && echo {} >node_modules/.package-lock.json")
+    cache.mkdir()
+    with ThreadPoolExecutor() as threads:
+        with locked(cache):
+            waiting = threads.submit(fetch, cache)
+            assert not wait([waiting], 0.2).done
+            assert not (cache / "node_modules").exists()
+        assert waiting.result() == cache / "node_modules"
+
+
+def test_without_git_it_is_said_what_to_install(npm: Any, places: Places) -> None:
+    parts, problems = make_site(places)
+    assert problems == [
+        "git is needed for what was measured over the commits, and is not on PATH; "
+        "install it (Debian, Ubuntu: the package git)"
+    ]
+    assert [part.name for part in parts if not part.body] == ["history"]
+
+
+def test_ctrl_c_is_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("asv_benchmarks.site.make.lead_page", interrupted)
+    nothing = Places(tmp_path / "site", tmp_path / "made", results=())
+    monkeypatch.setattr("asv_benchmarks.site.make.Places", lambda out: nothing)
+    assert main(["--out", str(tmp_path / "site")]) == 130
+    assert capsys.readouterr().err == "site: stopped\n"
+    assert all_in(tmp_path) == set()
 
 
 def test_results_of_all_folders_are_gathered(tmp_path: Path) -> None:
@@ -396,9 +525,9 @@ def test_results_that_cannot_be_read_are_named(tmp_path: Path) -> None:
         gather([tmp_path / "results"], tmp_path / "into")
 
 
-def test_the_headlines_are_drawn_and_every_graph_is_linked(places: Places) -> None:
+def test_the_headlines_are_drawn_and_every_graph_is_linked(places: Places, tmp_path: Path) -> None:
     pages = places.out / "asv"
-    index = publish(places.config, places.results, places.work, pages)
+    index = publish(places.config, places.results, tmp_path / "work", pages)
     assert index is not None
     part = history_part(index, pages)
     # Two sizes of a hot match, an eviction, memory: of the machine that has measured all of them.
@@ -426,7 +555,7 @@ def test_one_commit_makes_a_table_instead_of_charts(places: Places, tmp_path: Pa
         if not path.name.startswith(newest):
             path.unlink()
     pages = places.out / "asv"
-    index = publish(places.config, [results], places.work, pages)
+    index = publish(places.config, [results], tmp_path / "work", pages)
     assert index is not None
     body = history_part(index, pages).body
     assert "4 benchmarks on 1 commit;" in body
@@ -451,14 +580,14 @@ def test_what_asv_says_is_passed_on(places: Places, tmp_path: Path, change: dict
     config = places.config.with_name(f"{tmp_path.name}.json")
     config.write_text(json.dumps(json.loads(places.config.read_text()) | change))
     with pytest.raises(CannotMake, match=sentence):
-        publish(config, places.results, places.work, places.out / "asv")
+        publish(config, places.results, tmp_path / "work", places.out / "asv")
 
 
 def test_results_without_their_benchmarks_are_said(places: Places, tmp_path: Path) -> None:
     (tmp_path / "results" / "anvil").mkdir(parents=True)
     (tmp_path / "results" / "anvil" / "one.json").write_text("{}")
     with pytest.raises(CannotMake, match=r"no benchmarks\.json beside them"):
-        publish(places.config, [tmp_path / "results"], places.work, places.out)
+        publish(places.config, [tmp_path / "results"], tmp_path / "work", places.out)
 
 
 def test_pictures_want_a_chromium(monkeypatch: pytest.MonkeyPatch) -> None:

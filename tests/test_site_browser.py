@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page
 from site_samples import COMMITS, make_samples
 
 from asv_benchmarks.site import CannotMake
-from asv_benchmarks.site.__main__ import make_site
+from asv_benchmarks.site.make import make_site
 from asv_benchmarks.site.pictures import chromium, take
 from triradix import IMPLEMENTATIONS
 

@@ -105,7 +105,13 @@ def commits(index: dict[str, Any], repository: Path) -> list[tuple[str, str, str
 
 def _git(repository: str, *arguments: str) -> str | None:
     """What git says, None if it fails."""
-    done = subprocess.run(["git", "-C", repository, *arguments], capture_output=True, text=True)
+    try:
+        done = subprocess.run(["git", "-C", repository, *arguments], capture_output=True, text=True)
+    except FileNotFoundError:
+        raise CannotMake(
+            "git is needed for what was measured over the commits, and is not on PATH; "
+            "install it (Debian, Ubuntu: the package git)"
+        ) from None
     return done.stdout if done.returncode == 0 else None
 
 

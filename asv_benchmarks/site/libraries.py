@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from asv_benchmarks.site import CannotMake
+from asv_benchmarks.site.swap import locked
 
 HERE = Path(__file__).parent
 PINS = ("package.json", "package-lock.json")
@@ -72,7 +73,16 @@ class Library:
 
 
 def fetch(cache: Path) -> Path:
-    """The folder ``node_modules`` below ``cache`` with all packages, fetched if the pins have changed since."""
+    """The folder ``node_modules`` below ``cache`` with all packages, fetched if the pins have changed since.
+
+    Of several processes one fetches, and the others wait for it.
+    """
+    cache.mkdir(parents=True, exist_ok=True)
+    with locked(cache):
+        return _fetch(cache)
+
+
+def _fetch(cache: Path) -> Path:
     modules = cache / "node_modules"
     pins = {name: (HERE / name).read_bytes() for name in PINS}
     # npm writes this file last.
@@ -81,7 +91,6 @@ def fetch(cache: Path) -> Path:
     ):
         return modules
     shutil.rmtree(modules, ignore_errors=True)
-    cache.mkdir(parents=True, exist_ok=True)
     for name, pin in pins.items():
         (cache / name).write_bytes(pin)
     command = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", "--fetch-retries=1"]
