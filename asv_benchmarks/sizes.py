@@ -4,8 +4,13 @@
     python -m asv_benchmarks.sizes --compare out/compare.json        the figures of that comparison as well
     python -m asv_benchmarks.sizes ... --page docs/COMPARISON.md     puts each table between its markers in that page
 
+A page takes whole comparisons only: of every row, in full size, with every system that its table has.
+
 Builds run in a copy of the sources in a temporary folder, with the compilers of this environment and nothing built yet
 (crates must have been downloaded: that is not timed), then once more after an edit of one file.
+
+Exit codes: 0 done; 1 a table cannot be made or written, and then the page is as it was; 130 ended by Ctrl-C, 143 by
+SIGTERM; 141 the reader of a pipe has gone.
 """
 
 from __future__ import annotations
@@ -15,6 +20,7 @@ import json
 import os
 import re
 import resource
+import shlex
 import shutil
 import subprocess
 import sys
@@ -28,7 +34,10 @@ from typing import Any
 from pygments.lexers import get_lexer_by_name
 from pygments.token import Comment, String, Text
 
+from asv_benchmarks.console import ending, open_missing_streams
 from triradix import IMPLEMENTATIONS
+from triradix.files import make_room, put, sentence
+from triradix.processes import orderly_end
 
 ROOT = Path(__file__).resolve().parents[1]
 MARKERS = re.compile(r"(<!-- table: (?P<name>[^\n]*?) -->\n).*?(<!-- end of table -->)", re.DOTALL)
@@ -172,6 +181,31 @@ FIGURES = (
 )  # fmt: skip
 
 
+PEER = "sglang-py"
+
+
+def read_comparison(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is no JSON: {error}") from None
+
+
+def lacking(report: dict[str, Any]) -> str:
+    """What a page would lose with this comparison; empty if nothing."""
+    if report["quick"]:
+        return "it is of a quick run"
+    rows = {row["name"]: row["cells"] for row in report["rows"]}
+    if missing := [name for name in FIGURES if name not in rows]:
+        return f"it lacks the rows {', '.join(missing)}"
+    measured = {system for name in FIGURES for system, cell in rows[name].items() if cell.get("median") is not None}
+    if missing := [system for system in (*IMPLEMENTATIONS, PEER) if system not in measured]:
+        return f"it has no figure of {', '.join(missing)}"
+    return ""
+
+
 def figure_table(report: dict[str, Any]) -> str:
     lines = [["", *(_TITLES[name] for name in IMPLEMENTATIONS), "Cython ÷ Rust", "SGLang's Python"]]
     rows = {row["name"]: row for row in report["rows"]}
@@ -186,7 +220,7 @@ def figure_table(report: dict[str, Any]) -> str:
 
         pair = [row["cells"].get(system, {}).get("median") for system in ("cython", "rust")]
         ratio = f"{pair[0] / pair[1]:.2f}" if all(pair) and row["unit"] != "×" else "–"
-        lines.append([row["title"], *map(amount, IMPLEMENTATIONS), ratio, amount("sglang-py")])
+        lines.append([row["title"], *map(amount, IMPLEMENTATIONS), ratio, amount(PEER)])
     facts = report["machine"]
     where = f"{facts['cpu']}, {facts['cores']} cores, {facts['system']}, {facts['python']}"
     return (
@@ -205,16 +239,33 @@ def _markdown(lines: list[list[str]]) -> str:
 
 
 def fill(page: str, tables: dict[str, str]) -> str:
-    """The page with each table between its markers; ValueError if the page has no place for one."""
-    places = {match["name"] for match in MARKERS.finditer(page)}
-    if missing := tables.keys() - places:
-        raise ValueError(f"the page has no place for {', '.join(sorted(missing))}")
+    """The page with each table between its markers."""
     return MARKERS.sub(
         lambda match: f"{match[1]}\n{tables[match['name']]}\n{match[3]}" if match["name"] in tables else match[0], page
     )
 
 
+def figures(path: Path, whole: bool) -> str:
+    """The table of that comparison; ValueError if there is none, or if it is not ``whole``."""
+    report = read_comparison(path)
+    try:
+        table = figure_table(report)
+        lack = lacking(report) if whole else ""
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        what = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+        raise ValueError(f"{path} is no comparison ({what}): `make compare` makes one") from None
+    if lack:
+        raise ValueError(f"{path} is not for a page, {lack}: `make compare` makes a whole one")
+    return table
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
+    open_missing_streams()
+    with orderly_end():
+        return ending("sizes", lambda: _main(arguments))
+
+
+def _main(arguments: Sequence[str] | None) -> int:
     parser = argparse.ArgumentParser(
         prog="sizes", description="What each of the three trees takes to write, build, ship."
     )
@@ -222,20 +273,55 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only-figures", action="store_true", help="build nothing")
     parser.add_argument("--page", type=Path, help="the page whose tables are replaced; without it they are printed")
     options = parser.parse_args(arguments)
-    tables = {}
+    wanted = {"figures": options.compare is not None, "sizes": not options.only_figures}
+    if not any(wanted.values()):
+        parser.error("--only-figures wants --compare")
     try:
-        if options.compare is not None:
-            tables["figures"] = figure_table(json.loads(options.compare.read_text("utf-8")))
-        if not options.only_figures:
-            tables["sizes"] = size_table()
-        if options.page is None:
-            print("\n".join(tables.values()))
-        else:
-            options.page.write_text(fill(options.page.read_text("utf-8"), tables), "utf-8")
-    except (OSError, ValueError, KeyError, subprocess.CalledProcessError) as error:
+        page = None if options.page is None else _page(options.page, [name for name in wanted if wanted[name]])
+        tables = {}
+        if wanted["figures"]:
+            tables["figures"] = figures(options.compare, whole=page is not None)
+        if wanted["sizes"]:
+            tables["sizes"] = _sizes()
+        if page is not None:
+            _write(options.page, fill(page, tables))
+    except ValueError as error:
         print(f"sizes: {error}", file=sys.stderr)
         return 1
+    if page is None:
+        print("\n".join(tables.values()))
     return 0
+
+
+def _page(path: Path, wanted: Sequence[str]) -> str:
+    """Looked at before anything is built."""
+    try:
+        text = path.read_text("utf-8")
+        make_room(path)
+    except OSError as error:
+        raise ValueError(f"{path}: {error.strerror}") from None
+    except ValueError as error:
+        raise ValueError(f"{path} is no page: {error}") from None
+    places = {match["name"] for match in MARKERS.finditer(text)}
+    if missing := sorted(set(wanted) - places):
+        raise ValueError(f"{path}: the page has no place for {', '.join(missing)}")
+    return text
+
+
+def _sizes() -> str:
+    try:
+        return size_table()
+    except subprocess.CalledProcessError as error:
+        raise ValueError(f"a build failed: `{shlex.join(error.cmd)}`") from None
+    except OSError as error:
+        raise ValueError(f"nothing can be built: {error}") from None
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        put(path, text)
+    except OSError as error:
+        raise ValueError(sentence(path, error)) from None
 
 
 if __name__ == "__main__":
