@@ -215,6 +215,27 @@ if any("triradix.replay.worker" in argument for argument in sys.orig_argv):
     assert not Path("out/replay.json").exists()
 
 
+@pytest.mark.parametrize(
+    "command", ["replay --requests 5 --implementations", "compare --quick --rows hot-16 --systems"]
+)
+@pytest.mark.parametrize("full", [False, True])
+def test_a_report_does_not_go_with_the_reader_of_the_table(tmp_path: Path, command: str, full: bool) -> None:
+    arguments = [*command.split(), "reference", "--json", str(tmp_path / "a.json"), "--html", str(tmp_path / "a.html")]
+    if full:
+        stdout = os.open("/dev/full", os.O_WRONLY)
+    else:
+        read, stdout = os.pipe()
+        os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-m", "triradix", *arguments], stdout=stdout, stderr=subprocess.PIPE, text=True
+    )
+    os.close(stdout)
+    assert done.returncode == (1 if full else 141), done.stderr
+    assert "Traceback" not in done.stderr
+    assert json.loads((tmp_path / "a.json").read_text())
+    assert (tmp_path / "a.html").exists()
+
+
 def test_what_is_printed_at_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "sitecustomize.py").write_text("import os\nprint('hello')\nos.write(1, b'\\xff')")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))

@@ -92,6 +92,20 @@ def test_bars_are_judged_by_the_ratio_of_the_same_rounds() -> None:
     assert "Cython (ours) takes 1.60× (1.60×–1.60×) of what Rust (ours) takes, more than 1.50×;" in lost
 
 
+@pytest.mark.parametrize("name", ["hot-128", "short-insert", "list-8k", "page16-1k", "batch-single", "waiting"])
+def test_plain_python_behind_sglangs_is_told(name: str) -> None:
+    """In every row, once, and beside no other peer."""
+
+    def told(ours: float, theirs: float) -> list[str]:
+        made = report(name, reference=[ours] * 3, sglang_py=[theirs] * 3, sglang_rust_raw=[1.0] * 3)
+        label = next(system["label"] for system in made["systems"] if system["name"] == "reference")
+        return [sentence for sentence in made["rows"][0]["lost"] if sentence.startswith(label)]
+
+    (sentence,) = told(10.0, 9.0)
+    assert "SGLang-Py" in sentence
+    assert told(9.0, 10.0) == []
+
+
 def test_slack_in_ns_is_enough_for_short_calls() -> None:
     close = report("short-match", rust=[0.069] * 3, cython=[0.05] * 3, reference=[9.0] * 3)["rows"][0]
     assert close["cells"]["rust"]["met"] is True

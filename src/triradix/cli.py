@@ -2,7 +2,7 @@
 
 Exit codes: 0 done; 1 a run failed, the implementations disagree, the doctor found something, or what is printed cannot
 be written; 2 the arguments or the trace cannot be used; 130 ended by Ctrl-C, 143 by SIGTERM; 141 the reader of a pipe
-has gone (1 where it was to read a table).
+has gone.
 """
 
 from __future__ import annotations
@@ -137,9 +137,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _replay(options: argparse.Namespace) -> int:
     # Imported here: `triradix --version` needs none of it.
-    from rich.console import Console
-
-    from triradix.files import make_room, put, sentence
+    from triradix.console import Console
+    from triradix.files import make_room, put_all, sentence
     from triradix.replay.page import render_page
     from triradix.replay.report import make_report, write_json
     from triradix.replay.runner import ReplayError, check_implementations, progress_display, run_all
@@ -181,12 +180,11 @@ def _replay(options: argparse.Namespace) -> int:
         print(f"triradix replay: {error}", file=sys.stderr)
         return 1
     report = make_report(trace, settings, measured, _command(options))
+    # Before the table: what was measured is not to be lost with the reader of a pipe.
+    unwritten = put_all({options.json: write_json(report), options.html: render_page(report)})
     print_table(report, Console())
-    try:
-        for path, text in ((options.json, write_json(report)), (options.html, render_page(report))):
-            put(path, text)
-    except OSError as error:
-        return _refuse(sentence(path, error))
+    if unwritten:
+        return _refuse(unwritten)
     print(f"{options.json} and {options.html} written")
     return 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 
@@ -24,6 +25,17 @@ def put(path: Path, text: str) -> None:
         partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def put_all(texts: Mapping[Path, str]) -> str | None:
+    """`put` each; those that can be are written in any case. What is wrong with the first that cannot, or None."""
+    wrong = None
+    for path, text in texts.items():
+        try:
+            put(path, text)
+        except OSError as error:
+            wrong = wrong or sentence(path, error)
+    return wrong
 
 
 def make_room(path: Path) -> None:

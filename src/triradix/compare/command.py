@@ -80,16 +80,15 @@ def _number(text: str, low: int, high: int) -> int:
 def compare(options: argparse.Namespace) -> int:
     from dataclasses import replace
 
-    from rich.console import Console
-
     from triradix.compare.driver import run
     from triradix.compare.page import render_page
     from triradix.compare.peers import DEFAULT, find_or_make
     from triradix.compare.report import failed, make_report, write_json
     from triradix.compare.rows import choose, make_works
     from triradix.compare.table import print_table
+    from triradix.console import Console
     from triradix.environments import EnvironmentMissing
-    from triradix.files import make_room, put, sentence
+    from triradix.files import make_room, put_all, sentence
 
     scale = QUICK if options.quick else FULL
     systems: tuple[System, ...] = options.systems or SYSTEMS
@@ -118,6 +117,8 @@ def compare(options: argparse.Namespace) -> int:
         except EnvironmentMissing as error:
             reason = f"not installed: {error}"
             print(f"triradix compare: no peers: {error}", file=sys.stderr)
+    if peers is None and not any(system.ours for system in systems):
+        return _refuse("none of the systems can run")
     result = run(
         works,
         systems,
@@ -137,13 +138,12 @@ def compare(options: argparse.Namespace) -> int:
         return _refuse("none of the systems can run")
     used = options.peers or (str(DEFAULT) if peers else "none")
     report = make_report(works, systems, scale, result, _command(options, used))
+    # Before the table: what was measured is not to be lost with the reader of a pipe.
+    unwritten = put_all({options.json: write_json(report), options.html: render_page(report)})
     # Narrower, the columns at the right would be cut off.
     print_table(report, Console(width=max(Console().width, WIDTH)))
-    try:
-        for path, text in ((options.json, write_json(report)), (options.html, render_page(report))):
-            put(path, text)
-    except OSError as error:
-        return _refuse(sentence(path, error))
+    if unwritten:
+        return _refuse(unwritten)
     print(f"{options.json} and {options.html} written")
     if any(failed(report)):
         return 1

@@ -173,12 +173,15 @@ def _missed(row: Row, bar: Bar, median: float, measured: Measured, labels: dict[
 
 
 def _behind_peers(row: Row, system: System, measured: Measured, labels: dict[str, str]) -> list[str]:
-    """A peer that is better. The reference, plain Python, is held against SGLang's Python alone, and by its bar."""
-    if system.name == "reference" or row.unit == ITSELF:
+    """A peer that is better. The reference, plain Python, is held against SGLang's Python alone."""
+    if row.unit == ITSELF:
         return []
     lost = []
+    told = {bar.versus for bar in row.bars if bar.system == system.name and bar.limit == 1}
     for peer in measured.rounds:
         if peer in triradix.IMPLEMENTATIONS or peer == system.name or not labels[peer]:
+            continue
+        if peer in told or (system.name == "reference" and peer != PEER["reference"]):
             continue
         ours, theirs = measured.rounds[system.name], measured.rounds[peer]
         if not any(theirs):

@@ -62,11 +62,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not report["points"]:
         print("make serving: nothing was measured", file=sys.stderr)
         return 1
-    console = Console()
-    print_tables(report, console if console.is_terminal else Console(width=120))
     folder.write("report.json", json.dumps(report, indent=1))
     options.html.parent.mkdir(parents=True, exist_ok=True)
     put(options.html, render(report))
+    console = Console()
+    print_tables(report, console if console.is_terminal else Console(width=120))
     rest = sum(map(len, left(settings, folder.done(), None)))
     if rest:
         print(f"{rest} runs are left: the same command with --continue goes on")
