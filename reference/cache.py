@@ -91,7 +91,7 @@ class RadixCache:
         """The longest cached prefix of ``key``; refreshes every page on its path. O(n + h)."""
         words = _words(key)
         namespace = as_namespace(extra_key)
-        node = self._own_start(start, extra_key, namespace)
+        node = None if start is None else self._own_start(start, extra_key, namespace)
         return run_alone(self._undo, self._match, words, namespace, node)
 
     def match_prefix_many(
@@ -105,7 +105,7 @@ class RadixCache:
         """The length that `match_prefix` would find; changes nothing. O(n + h)."""
         words = _words(key)
         namespace = as_namespace(extra_key)
-        node = self._own_start(start, extra_key, namespace)
+        node = None if start is None else self._own_start(start, extra_key, namespace)
         return run_alone(self._undo, self._peek, words, namespace, node)
 
     def peek_prefix_many(
@@ -134,7 +134,7 @@ class RadixCache:
         slots = _slots(values, len(words) // 4)
         rank = as_int64(priority, "priority")
         inserted = as_count(inserted_len, "inserted_len")
-        node = self._own_start(start, extra_key, namespace)
+        node = None if start is None else self._own_start(start, extra_key, namespace)
         result = run_alone(self._undo, self._insert, words, slots, namespace, node, rank, inserted)
         hand_over()
         return result
@@ -328,9 +328,7 @@ class RadixCache:
             raise TypeError(f"{name} must be a Node, not {type(node).__name__}")
         raise ValueError(f"{name} belongs to another cache")
 
-    def _own_start(self, start: object, extra_key: ExtraKey, namespace: Namespace) -> Node | None:
-        if start is None:
-            return None
+    def _own_start(self, start: object, extra_key: ExtraKey, namespace: Namespace) -> Node:
         node = self._own(start, "start")
         if extra_key is not None and namespace != node._namespace:
             raise ValueError("extra_key is not the namespace of start")

@@ -36,11 +36,12 @@ def insert(
     hits = int(tree.hits_matter)
     if not tree.priorities_matter:
         priority = INT64_MIN
-    # What an earlier chunk of the request inserted is no hit: the +1 at the end of the path is taken back there.
-    chunk = min(depth, inserted - inserted % tree.page_size)
-    if hits and chunk > 0:
-        write(tree, run.holder(chunk), chunk, hits=-1)
-        run = run.holder(depth)
+    if hits:
+        # What an earlier chunk of the request inserted is no hit: the +1 at the end of the path is taken back there.
+        chunk = min(depth, inserted - inserted % tree.page_size)
+        if chunk > 0:
+            write(tree, run.holder(chunk), chunk, hits=-1)
+            run = run.holder(depth)
     if depth == goal and depth:
         if hits or tree.priorities_matter:
             write(tree, run, depth, priority, hits)

@@ -36,7 +36,7 @@ def shown(number: int) -> str:
 
 def as_int64(value: object, name: str) -> int:
     """`as_int`, within int64; outside ValueError."""
-    number = as_int(value, name)
+    number = value if type(value) is int else as_int(value, name)
     if not INT64_MIN <= number <= INT64_MAX:
         raise ValueError(f"{name} is {shown(number)}, outside int64")
     return number
@@ -44,7 +44,7 @@ def as_int64(value: object, name: str) -> int:
 
 def as_count(value: object, name: str) -> int:
     """`as_int`, zero or more, however large; negative is ValueError."""
-    number = as_int(value, name)
+    number = value if type(value) is int else as_int(value, name)
     if number < 0:
         raise ValueError(f"{name} is {shown(number)}; it cannot be negative")
     return number

@@ -9,4 +9,4 @@ class Console(console.Console):
     """As rich's, but that a reader who has gone is a BrokenPipeError, as for what `print` writes."""
 
     def on_broken_pipe(self) -> None:
-        raise  # noqa: PLE0704  (rich calls it where it has caught one)
+        raise  # what rich has caught

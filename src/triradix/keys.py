@@ -19,7 +19,7 @@ from triradix.arguments import as_int, shown
 TOKEN_MAX = 2**32 - 1
 _INTEGER_FORMATS = "bBhHiIlLqQnN"
 _BYTE_ORDERS = "@=<>!"
-_UINT32, _INT64 = np.dtype(np.uint32), np.dtype(np.int64)
+_UINT32, _INT64, _UINT64 = np.dtype(np.uint32), np.dtype(np.int64), np.dtype(np.uint64)
 _MANY = 256
 _MARSHALLED = np.dtype([("kind", "u1"), ("number", "<u4")])
 _MARSHAL_HEAD = 5
@@ -243,7 +243,13 @@ def _from_buffer(source: object, what: str, word: str, low: int, high: int, dtyp
         raise TypeError(f"{what} must hold integers, not a buffer of format {view.format!r}")
     if not view.nbytes:
         return np.empty(0, dtype)
-    numbers = np.frombuffer(view if view.c_contiguous else view.tobytes(), stored)
+    contiguous = view if view.c_contiguous else view.tobytes()
+    if stored is _INT64 and low == 0:
+        # The usual form of keys. Without their sign, negative numbers are larger than any that is allowed: one look.
+        numbers = np.frombuffer(contiguous, _UINT64)
+        if numbers.item(numbers.argmax()) <= high:
+            return numbers.astype(dtype)
+    numbers = np.frombuffer(contiguous, stored)
     if stored == dtype and numbers.flags.aligned:
         return numbers
     _check_range(numbers, word, low, high)
