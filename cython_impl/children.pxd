@@ -16,6 +16,7 @@ cdef uint32_t hash_of_stored(const Tree *tree, uint32_t run) noexcept nogil
 cdef uint32_t child_find(const Tree *tree, uint32_t parent, Key key, int64_t *common) noexcept nogil
 cdef uint32_t child_ahead(const Tree *tree, uint32_t parent, Key key) noexcept nogil
 cdef uint32_t child_guess(const Tree *tree, uint32_t parent, uint32_t hash) noexcept nogil
+cdef void entry_ahead(const Tree *tree, uint32_t child) noexcept nogil
 cdef void child_add(Tree *tree, uint32_t child) noexcept nogil
 cdef void child_remove(Tree *tree, uint32_t child) noexcept nogil
 cdef void child_replace(Tree *tree, uint32_t old, uint32_t new) noexcept nogil

@@ -179,6 +179,11 @@ cdef uint32_t child_guess(const Tree *tree, uint32_t parent, uint32_t hash) noex
     return <uint32_t> tree.table.entries[at]
 
 
+cdef void entry_ahead(const Tree *tree, uint32_t child) noexcept nogil:
+    """Ask for the line where the entry of a run stands."""
+    __builtin_prefetch(&tree.table.entries[detail_of(tree, child).hash & (tree.table.capacity - 1)])
+
+
 cdef uint64_t index_of(const Tree *tree, uint32_t child) noexcept nogil:
     """Where the entry of a run stands; the capacity if it has none."""
     cdef uint64_t entry = entry_of(tree, child)

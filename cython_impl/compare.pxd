@@ -11,3 +11,5 @@ cdef bint are_consecutive(const int64_t *numbers, int64_t count) noexcept nogil
 cdef bint has_negative(const int32_t *numbers, int64_t count) noexcept nogil
 cdef void copy_tokens(Key key, uint32_t *target, int64_t count) noexcept nogil
 cdef void widen(const uint32_t *numbers, int64_t *target, int64_t count) noexcept nogil
+cdef void widen_back(const uint32_t *numbers, int64_t *target, int64_t count) noexcept nogil
+cdef void write_steps(int64_t first, int64_t step, int64_t *target, int64_t count) noexcept nogil

@@ -62,6 +62,14 @@ cdef extern from *:
     ALWAYS void widen_with(const uint32_t *numbers, int64_t *target, int64_t count) {
         for (int64_t i = 0; i < count; i++) target[i] = numbers[i];
     }
+    /* The last of them first. */
+    ALWAYS void widen_back_with(const uint32_t *numbers, int64_t *target, int64_t count) {
+        for (int64_t i = 0; i < count; i++) target[i] = numbers[count - 1 - i];
+    }
+    /* From `first` on, each `step` more than the one before. */
+    ALWAYS void step_with(uint64_t first, uint64_t step, uint64_t *target, int64_t count) {
+        for (int64_t i = 0; i < count; i++) target[i] = first + step * (uint64_t) i;
+    }
 
     typedef struct {
         int64_t (*common_narrow)(const uint32_t *, const uint32_t *, int64_t);
@@ -71,6 +79,8 @@ cdef extern from *:
         int (*consecutive)(const uint64_t *, int64_t);
         void (*narrow)(const uint64_t *, uint32_t *, int64_t);
         void (*widen)(const uint32_t *, int64_t *, int64_t);
+        void (*widen_back)(const uint32_t *, int64_t *, int64_t);
+        void (*step)(uint64_t, uint64_t, uint64_t *, int64_t);
     } Loops;
 
     #define LOOPS(SUFFIX, TARGET)                                                                        \
@@ -95,9 +105,15 @@ cdef extern from *:
         TARGET static void widen_##SUFFIX(const uint32_t *a, int64_t *to, int64_t n) {                   \
             widen_with(a, to, n);                                                                        \
         }                                                                                                \
+        TARGET static void widen_back_##SUFFIX(const uint32_t *a, int64_t *to, int64_t n) {              \
+            widen_back_with(a, to, n);                                                                   \
+        }                                                                                                \
+        TARGET static void step_##SUFFIX(uint64_t first, uint64_t step, uint64_t *to, int64_t n) {       \
+            step_with(first, step, to, n);                                                               \
+        }                                                                                                \
         static const Loops SUFFIX##_loops = {                                                            \
             common_narrow_##SUFFIX, common_wide_##SUFFIX, union_narrow_##SUFFIX, union_wide_##SUFFIX,    \
-            consecutive_##SUFFIX, narrow_##SUFFIX, widen_##SUFFIX                                        \
+            consecutive_##SUFFIX, narrow_##SUFFIX, widen_##SUFFIX, widen_back_##SUFFIX, step_##SUFFIX    \
         };
 
     LOOPS(anywhere, )
@@ -137,6 +153,8 @@ cdef extern from *:
         int (*consecutive)(const uint64_t *, int64_t) noexcept nogil
         void (*narrow)(const uint64_t *, uint32_t *, int64_t) noexcept nogil
         void (*widen)(const uint32_t *, int64_t *, int64_t) noexcept nogil
+        void (*widen_back)(const uint32_t *, int64_t *, int64_t) noexcept nogil
+        void (*step)(uint64_t, uint64_t, uint64_t *, int64_t) noexcept nogil
     Loops loops
     int choose_loops(int) noexcept
 
@@ -188,3 +206,13 @@ cdef void copy_tokens(Key key, uint32_t *target, int64_t count) noexcept nogil:
 
 cdef void widen(const uint32_t *numbers, int64_t *target, int64_t count) noexcept nogil:
     loops.widen(numbers, target, count)
+
+
+cdef void widen_back(const uint32_t *numbers, int64_t *target, int64_t count) noexcept nogil:
+    """The same, the last of them first."""
+    loops.widen_back(numbers, target, count)
+
+
+cdef void write_steps(int64_t first, int64_t step, int64_t *target, int64_t count) noexcept nogil:
+    """Numbers from ``first`` on, each ``step`` more than the one before; after the largest int64 comes the smallest."""
+    loops.step(<uint64_t> first, <uint64_t> step, <uint64_t *> target, count)

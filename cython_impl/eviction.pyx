@@ -9,10 +9,11 @@ from .log cimport EVICT, SHORT, note
 from .marks cimport fold, marks_prune
 from .merge cimport merge_pending, merge_upwards
 from .node cimport run_remove, run_shorten
+from .prefetch cimport evict_ahead
 from .queue cimport first_candidate, refresh_candidate
 from .results cimport EvictResult, array_data, new_array
 from .slab cimport slab_give
-from .span cimport read_slots
+from .span cimport read_slots, read_slots_back
 from .spaces cimport Forest
 from .tree cimport Detail, Event, Mark, Run, Tree, detail_of, mark_of, page_digest_after, run_at, space_at
 
@@ -25,13 +26,8 @@ cdef void take_pages(
     cdef int64_t start = run_at(tree, run).start
     cdef int64_t depth = run_at(tree, run).end
     cdef int64_t floor = depth - count
-    cdef int64_t i, other
     if tree.page == 1:
-        read_slots(detail.span, detail.offset + (floor - start), count, slots)
-        for i in range(count // 2):
-            other = slots[i]
-            slots[i] = slots[count - 1 - i]
-            slots[count - 1 - i] = other
+        read_slots_back(detail.span, detail.offset + (floor - start), count, slots)
         if hashes == NULL:
             return
     while depth > floor:
@@ -101,6 +97,7 @@ cdef int64_t evict_pages(Tree *tree, uint32_t space, int64_t wanted, int64_t *sl
         run = first_candidate(tree, from_space).item
         if run == 0:
             break
+        evict_ahead(tree, run)
         entry = run_at(tree, run)
         tail = mark_of(tree, entry.marks)
         above = mark_of(tree, tail.above).end if tail.above else entry.start

@@ -13,3 +13,4 @@ cdef void go_ahead(
     const Tree *tree, const Key *keys, const Place *roots, const Handle *known, int count
 ) noexcept nogil
 cdef void touch_ahead(const Tree *tree, uint32_t run) noexcept nogil
+cdef void evict_ahead(const Tree *tree, uint32_t run) noexcept nogil

@@ -7,9 +7,11 @@ and asks for everything that the look-ups themselves will need soon after. Nothi
 
 from libc.stdint cimport int64_t, uint32_t
 
-from .children cimport child_ahead, child_guess
+from .children cimport child_ahead, child_guess, entry_ahead
 from .key cimport Key, key_count, key_from
-from .tree cimport Detail, Handle, Place, Run, Tree, birth_at, detail_of, mark_of, run_at
+from .queue cimport IN_HEAP
+from .span cimport slot_size, slots_of, tokens_of
+from .tree cimport Detail, Handle, Place, Run, Tree, birth_at, detail_of, length_of_run, mark_of, run_at
 
 cdef extern from *:
     void __builtin_prefetch(const void *) noexcept nogil
@@ -17,6 +19,7 @@ cdef extern from *:
 cdef enum:
     HOPS = 3             # runs that each key passes
     TOKEN_LINES = 16     # lines of tokens asked for at once; the processor itself asks for those that follow
+    SLOT_LINES = 16      # the same of slots
     LINE = 64
 
 
@@ -99,3 +102,38 @@ cdef void walk_ahead(const Tree *tree, Ahead *group, int count) noexcept nogil:
                 ahead.moving = length < key_count(ahead.rest)
                 if ahead.moving:
                     ahead.rest = key_from(ahead.rest, length)
+
+
+cdef void evict_ahead(const Tree *tree, uint32_t run) noexcept nogil:
+    """Before a candidate goes: for those after it in the list, which are likely to be next, and cold.
+
+    Each step asks for what the next one will look at: first the run, then its span, then the slots.
+    """
+    cdef uint32_t next = after_in_list(tree, run)
+    cdef uint32_t second = after_in_list(tree, next)
+    cdef uint32_t third = after_in_list(tree, second)
+    cdef const Detail *detail
+    cdef int64_t at, end
+    cdef int64_t size
+    if next:
+        detail = detail_of(tree, next)
+        size = slot_size(detail.span)
+        at = detail.offset * size
+        end = min(at + length_of_run(run_at(tree, next)) * size, at + SLOT_LINES * LINE)
+        while at < end:
+            __builtin_prefetch(slots_of(detail.span) + at)
+            at += LINE
+        # Where a span ends the allocator will look when it is freed.
+        __builtin_prefetch(tokens_of(detail.span) + detail.span.size + tree.overlap)
+    if second:
+        __builtin_prefetch(detail_of(tree, second).span)
+        __builtin_prefetch(mark_of(tree, run_at(tree, second).marks))
+        entry_ahead(tree, second)
+    if third:
+        __builtin_prefetch(detail_of(tree, third))
+        __builtin_prefetch(run_at(tree, third))
+
+
+cdef inline uint32_t after_in_list(const Tree *tree, uint32_t run) noexcept nogil:
+    """The candidate of the next rank; 0 if there is none, or it stands in the heap."""
+    return 0 if run == 0 or detail_of(tree, run).before == <uint32_t> IN_HEAP else detail_of(tree, run).after

@@ -23,6 +23,11 @@ cdef inline char *slots_of(const Span *span) noexcept nogil:
     return <char *> (span + 1)
 
 
+cdef inline int64_t slot_size(const Span *span) noexcept nogil:
+    """What each takes where each is stored, else 0."""
+    return 0 if span.form == CONSECUTIVE else 8 if span.form == WIDE else 4
+
+
 cdef inline int64_t slot_bytes(int64_t size, uint32_t form) noexcept nogil:
     return 8 if form == CONSECUTIVE else size * (8 if form == WIDE else 4)
 
@@ -40,4 +45,5 @@ cdef int64_t first_slot(const Span *span, int64_t at) noexcept nogil
 cdef bint are_narrow(const Span *span, int64_t at, int64_t count) noexcept nogil
 cdef void write_slots(Span *span, const int64_t *slots, int64_t count) noexcept nogil
 cdef void read_slots(const Span *span, int64_t at, int64_t count, int64_t *slots) noexcept nogil
+cdef void read_slots_back(const Span *span, int64_t at, int64_t count, int64_t *slots) noexcept nogil
 cdef void copy_slots(const Span *source, int64_t at, int64_t count, Span *target, int64_t to) noexcept nogil

@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from .compare cimport are_consecutive, are_tokens, copy_tokens, widen
+from .compare cimport are_consecutive, are_tokens, copy_tokens, widen, widen_back, write_steps
 from .hash_functions cimport DIGEST
 from .key cimport Key, key_of
 
@@ -86,16 +86,26 @@ cdef void write_slots(Span *span, const int64_t *slots, int64_t count) noexcept 
 
 cdef void read_slots(const Span *span, int64_t at, int64_t count, int64_t *slots) noexcept nogil:
     """``count`` slots from unit ``at`` on."""
-    cdef uint64_t first
-    cdef int64_t i
     if span.form == CONSECUTIVE:
-        first = <uint64_t> first_slot(span, at)
-        for i in range(count):
-            slots[i] = <int64_t> (first + <uint64_t> i)
+        write_steps(first_slot(span, at), 1, slots, count)
     elif span.form == WIDE:
         memcpy(slots, slots_of(span) + at * 8, count * 8)
     else:
         widen(<const uint32_t *> slots_of(span) + at, slots, count)
+
+
+cdef void read_slots_back(const Span *span, int64_t at, int64_t count, int64_t *slots) noexcept nogil:
+    """The same, the last of them first."""
+    cdef const int64_t *wide
+    cdef int64_t i
+    if span.form == CONSECUTIVE:
+        write_steps(first_slot(span, at + count - 1), -1, slots, count)
+    elif span.form == WIDE:
+        wide = <const int64_t *> slots_of(span) + at
+        for i in range(count):
+            slots[i] = wide[count - 1 - i]
+    else:
+        widen_back(<const uint32_t *> slots_of(span) + at, slots, count)
 
 
 cdef void copy_slots(const Span *source, int64_t at, int64_t count, Span *target, int64_t to) noexcept nogil:

@@ -42,6 +42,23 @@ def test_every_loop_finds_where_keys_differ(loops: None, dtype: type) -> None:
         cache.check()
 
 
+@pytest.mark.parametrize("step", [1, 3], ids=["consecutive", "in-no-order"])
+@pytest.mark.parametrize("first", [5, 2**32 - 9, -20, 2**63 - 1100], ids=str)
+def test_every_loop_hands_slots_over(loops: None, first: int, step: int) -> None:
+    """Page by page from the end on, in token order within a page, whether a run goes as a whole or in parts."""
+    for length in LENGTHS:
+        slots = first + np.arange(length) * step
+        for page in {1, 4} if length % 4 == 0 else {1}:
+            cache = create("cython", page_size=page)
+            cache.insert(np.arange(length), slots)
+            assert cache.match_prefix(np.arange(length)).indices.tolist() == slots.tolist()
+            backwards = slots.reshape(-1, page)[::-1].ravel().tolist()
+            half = length // (2 * page) * page
+            assert cache.evict(half).indices.tolist() == backwards[:half]
+            assert cache.evict(length).indices.tolist() == backwards[half:]
+            cache.check()
+
+
 @pytest.mark.parametrize("wrong", [2**32, 2**32 + 5, -1, 2**63 - 1])
 def test_every_loop_finds_what_is_no_token(loops: None, wrong: int) -> None:
     for length in LENGTHS:
