@@ -246,6 +246,24 @@ def test_a_handler_may_use_the_cache_and_may_raise(own_implementation: str) -> N
     assert cache.total_size() == 0
 
 
+def test_what_is_asked_for_no_more_is_not_told(own_implementation: str) -> None:
+    """Also what was noted before: here by a call whose first note turns the log off."""
+    told: list[str] = []
+
+    def enough(record: logging.LogRecord) -> bool:
+        told.append(record.getMessage())
+        log.configure("off")
+        return True
+
+    with handled(enough):
+        cache = triradix.create(own_implementation)
+        log.configure("off")
+        cache.insert([1, 2, 3], [1, 2, 3])
+        log.configure("trace", "logging")
+        cache.insert([1, 2, 4], [1, 2, 4])  # splits a run and makes another
+    assert len(told) == 1
+
+
 def test_answers_are_the_same_with_a_log(own_implementation: str, capsys: pytest.CaptureFixture[str]) -> None:
     from functools import partial
 

@@ -129,7 +129,8 @@ def shown(tree: str) -> str:
 
 
 def tell(tree: str, notes: Sequence[Note]) -> None:
-    """Hand over what a tree noted. What a handler or a closed stderr raises is dropped: a log changes no result.
+    """Hand over what a tree noted, if it is still asked for. What a handler or a closed stderr raises is dropped: a
+    log changes no result.
 
     But for what is no Exception (KeyboardInterrupt, SystemExit): that is not ours to drop. It ends the telling, and
     comes out of the call as if it had come when that had just returned; `DONE` is among its notes, unless the call
@@ -137,6 +138,8 @@ def tell(tree: str, notes: Sequence[Note]) -> None:
     """
     for bit, first, second in notes:
         kind = KINDS[bit.bit_length() - 1]
+        if kind.level > _levels[tree][kind.part]:
+            continue  # noted before it was asked for no more
         name, text = f"triradix.{tree}.{kind.part}", kind.text.format(first, second)
         try:
             if _to == "logging":
