@@ -252,7 +252,7 @@ def test_what_is_asked_for_no_more_is_not_told(own_implementation: str) -> None:
 
     def enough(record: logging.LogRecord) -> bool:
         told.append(record.getMessage())
-        log.configure("off")
+        log.configure("off", "logging")
         return True
 
     with handled(enough):
