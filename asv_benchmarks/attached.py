@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import ctypes
 import os
+import select
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
@@ -27,6 +28,7 @@ GRACE = 10.0
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _PR_SET_CHILD_SUBREAPER = 36
+_STDOUT = 1
 
 
 class Stopped(Exception):
@@ -42,24 +44,60 @@ def run(
 ) -> int:
     """The exit code of the command. Files of ``keep_open`` stay open until all of it is gone.
 
-    Stopped if a signal comes first: then nothing of the command runs any more.
+    Stopped if a signal comes first, OSError if what it prints cannot be written: then nothing of the command runs any
+    more. (What goes to a terminal it writes there itself.)
     """
     life, ours = os.pipe()
+    copied = not os.isatty(_STDOUT)
     # Isolated: neither the folder of this script nor PYTHONPATH says what `import` finds.
     keeper = [sys.executable, "-I", __file__, str(life), *command]
     files = (life, *keep_open)
     with (
         _signals_raised(),
         subprocess.Popen(
-            keeper, cwd=cwd, env=env, stdin=subprocess.PIPE, text=True, pass_fds=files, start_new_session=True
+            keeper,
+            cwd=cwd,
+            env=env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE if copied else None,
+            pass_fds=files,
+            start_new_session=True,
         ) as process,
     ):
         os.close(life)
+        threading.Thread(target=_feed, args=(process, stdin), daemon=True).start()
         try:
-            process.communicate(stdin)
+            _copy(process, _write)
         finally:
             os.close(ours)  # and on leaving the keeper is waited for
+            # To its end, so that nothing of the command complains of a reader that has gone.
+            _copy(process, len)
     return process.returncode
+
+
+def _feed(process: subprocess.Popen[bytes], text: str) -> None:
+    assert process.stdin is not None
+    with suppress(BrokenPipeError), process.stdin:
+        process.stdin.write(text.encode())
+
+
+def _copy(process: subprocess.Popen[bytes], take: Callable[[bytes], object]) -> None:
+    """Hand on what the keeper and all below it print, until the keeper has ended."""
+    while process.stdout is not None:
+        # Not until the end of the pipe: what the keeper does not find, off Linux, may hold it open.
+        ended = process.poll() is not None
+        if select.select([process.stdout], [], [], 0 if ended else 0.5)[0]:
+            if not (piece := os.read(process.stdout.fileno(), 1 << 16)):
+                break
+            take(piece)
+        elif ended:
+            break
+    process.wait()
+
+
+def _write(piece: bytes) -> None:
+    while piece:
+        piece = piece[os.write(_STDOUT, piece) :]
 
 
 @contextmanager

@@ -7,7 +7,7 @@ asv builds each commit in an environment of its own and measures that build: edi
 One run at a time: a second one in the same clone is refused. asv and its workers end with this process.
 Exit codes: 0 all was measured, and nothing became slower; 1 something became slower, or asv could not begin;
 2 a part did not build or a benchmark failed, or the arguments cannot be used, or another run is under way;
-128 + N stopped by signal N.
+128 + N stopped by signal N (13: the reader of a pipe has gone).
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from asv_benchmarks import machines
 from asv_benchmarks.attached import Stopped, run
+from asv_benchmarks.console import ending, open_missing_streams
 from asv_benchmarks.selections import PROFILES, regexes
 
 FOLDER = Path(__file__).resolve().parent
@@ -41,6 +43,11 @@ class Problem(Exception):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    open_missing_streams()
+    return ending("bench", lambda: _main(arguments))
+
+
+def _main(arguments: Sequence[str] | None) -> int:
     options = _parser().parse_args(arguments)
     try:
         return _measure(options)
@@ -70,6 +77,7 @@ def _parser() -> argparse.ArgumentParser:
 def _measure(options: argparse.Namespace) -> int:
     if find_spec("asv") is None:
         raise Problem("asv is not installed here: `make setup` installs it into .venv")
+    name = machine_name(options.machine)
     check(options.bench or [])
     if options.profile == "compare":
         chosen = commits([options.base, options.commit])
@@ -84,9 +92,12 @@ def _measure(options: argparse.Namespace) -> int:
     for regex in options.bench or regexes(patterns):
         command += ["--bench", regex]
     with alone(ROOT / ".asv" / "bench.lock") as lock:
+        for folder in ("env", "results"):
+            make_folder(ROOT / ".asv" / folder)
         if commits(["HEAD"])[0] in chosen and _git("status", "--porcelain", "--", *MEASURED):
             print("bench: there are edits that are not committed; they are not measured", file=sys.stderr)
-        command += ["--interleave-rounds", "--show-stderr", "--machine", describe_machine(options.machine)]
+        command += ["--interleave-rounds", "--show-stderr", f"--machine={name}"]
+        describe_machine(name)
         return asv(command, hashes, lock)
 
 
@@ -118,8 +129,12 @@ def benchmark_names() -> list[str]:
 @contextmanager
 def alone(path: Path) -> Iterator[int]:
     """Hold the lock on that file; its descriptor. Problem if another run holds it, or what is left of one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a+") as file:
+    make_folder(path.parent)
+    try:
+        opened = path.open("a+")
+    except OSError as error:
+        raise Problem(f"{path} cannot be written: {error.strerror}") from None
+    with opened as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -132,6 +147,15 @@ def alone(path: Path) -> Iterator[int]:
         file.write(f"{os.getpid()}")
         file.flush()
         yield file.fileno()
+
+
+def make_folder(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except FileExistsError as error:
+        raise Problem(f"{error.filename} is no folder: nothing can be measured before it is out of the way") from None
+    except OSError as error:
+        raise Problem(f"{path} cannot be made: {error.strerror}") from None
 
 
 def commits(words: Sequence[str]) -> list[str]:
@@ -152,7 +176,13 @@ def commits(words: Sequence[str]) -> list[str]:
 
 def _git(*arguments: str) -> str | None:
     """What git says, None if it fails."""
-    done = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True)
+    # A git that Ctrl-C ends in the middle would leave its lock on the index.
+    try:
+        done = subprocess.run(
+            ["git", "--no-optional-locks", "-C", str(ROOT), *arguments], capture_output=True, text=True
+        )
+    except FileNotFoundError:
+        raise Problem("git is not on PATH; install it (Debian, Ubuntu: the package git)") from None
     return done.stdout.strip() if done.returncode == 0 else None
 
 
@@ -161,22 +191,45 @@ def continuous_factor() -> float:
     return float(json.loads((FOLDER / "asv.conf.json").read_text())["continuous_factor"])
 
 
-def describe_machine(name: str | None) -> str:
-    """Tell asv what machine this is, so that it need not ask; the name under which its results are filed."""
-    from asv.machine import Machine, MachineCollection  # type: ignore[import-untyped]
+def machine_name(given: str | None) -> str:
+    """Under which the results are filed: what was given, or the host name."""
+    from asv.machine import Machine  # type: ignore[import-untyped]
+
+    try:
+        return machines.plain(Machine.get_unique_machine_name() if given is None else given)
+    except ValueError as error:
+        raise Problem(f"{error}; name it with --machine" if given is None else f"--machine: {error}") from None
+
+
+def describe_machine(name: str) -> None:
+    """Tell asv what machine this is, so that it need not ask."""
+    from asv.machine import Machine, MachineCollection
 
     facts: dict[str, Any] = Machine.get_defaults()
-    facts["machine"] = name or Machine.get_unique_machine_name()
+    facts["machine"] = name
     facts["os"] = f"{platform.system()} {'.'.join(platform.release().split('.')[:2])}"
-    MachineCollection.save(facts["machine"], facts)
-    return str(facts["machine"])
+    content = {name: facts, "version": MachineCollection.api_version}
+    try:
+        # Anew: what it held of this machine or another is of no use to this run.
+        machines.FILE.write_text(json.dumps(content, indent=4) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise Problem(f"{machines.FILE} cannot be written: {error.strerror}") from None
+
+
+_ASV = """
+import sys
+sys.excepthook = lambda kind, *error: issubclass(kind, KeyboardInterrupt) or sys.__excepthook__(kind, *error)
+from asv.main import main
+main()
+"""
+"""asv, whose end by Ctrl-C is no traceback: this process says it."""
 
 
 def asv(arguments: Sequence[str], stdin: str, lock: int) -> int:
     """Run asv where its configuration is; its exit code. The lock is held until all that asv has started is gone."""
     # asv starts virtualenv and pip by name.
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
-    command = [sys.executable, "-m", "asv", *arguments]
+    command = [sys.executable, "-c", _ASV, *arguments]
     return run(command, cwd=FOLDER, env={**os.environ, "PATH": path}, stdin=stdin, keep_open=[lock])
 
 

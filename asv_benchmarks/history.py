@@ -16,6 +16,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from asv_benchmarks.console import ending, open_missing_streams
+from asv_benchmarks.machines import plain
 from asv_benchmarks.selections import HISTORY, regexes
 
 FOLDER = Path(__file__).resolve().parent
@@ -34,10 +36,12 @@ _PER_COMBINATION = (
 
 
 def keep(machine: str, results: Path = RESULTS, kept: Path = KEPT) -> int:
-    """How many commits were kept. FileNotFoundError if there are no results under that name."""
+    """How many commits were kept. FileNotFoundError if there are no results under that name; ValueError: no JSON."""
     source, target = results / machine, kept / machine
     if not (source / "machine.json").is_file():
-        raise FileNotFoundError(f"there are no results of a machine {machine!r} in {results}")
+        raise FileNotFoundError(
+            f"there are no results of a machine {machine!r} in {results}; `make bench-history MACHINE=NAME` makes them"
+        )
     target.mkdir(parents=True, exist_ok=True)
     _write(target / "machine.json", _read(source / "machine.json"))
     count = 0
@@ -99,7 +103,10 @@ def _selected(name: str) -> bool:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads(path.read_text())
+    try:
+        content: dict[str, Any] = json.loads(path.read_text())
+    except ValueError as error:
+        raise ValueError(f"{path} is no JSON: {error}") from None
     return content
 
 
@@ -108,18 +115,26 @@ def _write(path: Path, content: dict[str, Any]) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    if len(arguments) == 2 and arguments[0] == "keep":
-        try:
-            count = keep(arguments[1])
-        except FileNotFoundError as problem:
-            print(f"history: {problem}; `make bench-history MACHINE=NAME` makes them", file=sys.stderr)
-            return 1
-        print(f"{count} commits of {arguments[1]} are in {KEPT.relative_to(FOLDER.parent)}")
-    elif arguments == ["restore"]:
-        print(f"the kept history is among the results: {restore()} files were missing there")
-    else:
+    open_missing_streams()
+    return ending("history", lambda: _main(arguments))
+
+
+def _main(arguments: list[str]) -> int:
+    if arguments != ["restore"] and (len(arguments) != 2 or arguments[0] != "keep"):
         print("usage: python -m asv_benchmarks.history keep MACHINE | restore", file=sys.stderr)
         return 2
+    try:
+        if arguments == ["restore"]:
+            said = f"the kept history is among the results: {restore()} files were missing there"
+        else:
+            said = f"{keep(plain(arguments[1]))} commits of {arguments[1]} are in {KEPT.relative_to(FOLDER.parent)}"
+    except (OSError, ValueError) as problem:
+        reason = str(problem)
+        if isinstance(problem, OSError) and problem.filename:
+            reason = f"{problem.filename}: {problem.strerror}"
+        print(f"history: {reason}", file=sys.stderr)
+        return 1
+    print(said)
     return 0
 
 

@@ -24,6 +24,7 @@ from statistics import median, quantiles
 from typing import Any, NamedTuple
 
 from asv_benchmarks import bench
+from asv_benchmarks.console import ending, open_missing_streams
 from asv_benchmarks.history import RESULTS
 
 NOISE = RESULTS.parent / "noise"
@@ -94,8 +95,8 @@ def thresholds(found: Mapping[tuple[str, str], Spread]) -> dict[str, float]:
 
 
 def _measure(runs: int, profile: str, machine: str | None) -> list[Path]:
-    commit, name = bench.commits(["HEAD"])[0], bench.describe_machine(machine)
-    NOISE.mkdir(parents=True, exist_ok=True)
+    commit, name = bench.commits(["HEAD"])[0], bench.machine_name(machine)
+    bench.make_folder(NOISE)
     kept = []
     for run in range(1, runs + 1):
         if code := bench.main([profile, "HEAD", "--machine", name]):
@@ -106,6 +107,11 @@ def _measure(runs: int, profile: str, machine: str | None) -> list[Path]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    open_missing_streams()
+    return ending("noise", lambda: _main(arguments))
+
+
+def _main(arguments: Sequence[str] | None) -> int:
     parser = argparse.ArgumentParser(prog="noise", description="How much figures differ when nothing has changed.")
     commands = parser.add_subparsers(dest="command", required=True)
     measure = commands.add_parser("measure")

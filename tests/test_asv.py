@@ -24,7 +24,7 @@ from triradix.config import POLICIES
 FOLDER = Path(__file__).parent.parent / "asv_benchmarks"
 sys.path.insert(0, str(FOLDER.parent))  # asv_benchmarks is no installed package
 
-from asv_benchmarks import bench, history, noise, selections, wheels  # noqa: E402
+from asv_benchmarks import bench, history, machines, noise, selections, wheels  # noqa: E402
 from asv_benchmarks.benchmarks import commit, replay, threads, workload  # noqa: E402
 
 KIND = re.compile("(time|track|peakmem)_")
@@ -255,6 +255,8 @@ def test_the_configuration_keeps_everything_made_in_one_folder() -> None:
     for name in ("env_dir", "results_dir", "html_dir"):
         assert (FOLDER / CONF[name]).resolve().parent == FOLDER.parent / ".asv"
     assert wheels.CARGO_TARGET.parent == FOLDER.parent / ".asv"
+    assert machines.FILE.parent == FOLDER.parent / ".asv"
+    assert CONF["plugins"] == [".machines"] and machines.__file__ == str(FOLDER / "machines.py")
     assert (FOLDER / CONF["benchmark_dir"]).is_dir()
 
 

@@ -16,7 +16,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))  # asv_benchmarks is no installed package
 
-from asv_benchmarks import attached, bench  # noqa: E402
+from asv_benchmarks import attached, bench, history, machines  # noqa: E402
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         subprocess.run([*git, "add", "src"], check=True)
         subprocess.run([*git, "commit", "--quiet", "--no-verify", "-m", str(number)], check=True)
     monkeypatch.setattr(bench, "ROOT", root)
-    monkeypatch.setattr(bench, "describe_machine", lambda name: name or "this one")
+    monkeypatch.setattr(machines, "FILE", root / ".asv" / "machines.json")
 
     def asv(arguments: list[str], stdin: str, lock: int) -> int:
         (tmp_path / "asv.txt").write_text("\n".join([*arguments, "", stdin]))
@@ -108,6 +108,102 @@ def test_edits_that_are_not_committed_are_mentioned(repository: Path, capsys: py
     assert capsys.readouterr().err == ""
     assert bench.main(["short"]) == 0
     assert "not committed" in capsys.readouterr().err
+
+
+def test_the_index_of_git_is_let_be(repository: Path) -> None:
+    """Else a Ctrl-C meanwhile would leave git's lock on it."""
+    index = repository / ".git" / "index"
+    os.utime(repository / "src" / "a", (1, 1))
+    before = index.read_bytes()
+    assert bench.main(["short"]) == 0
+    assert index.read_bytes() == before
+
+
+# What is made stands in .asv, whatever it is called.
+
+NO_NAMES = ("", ".", "..", ".hidden", "../../escaped", "/absolute", "a/b", "a\\b", "a\nb", "version", "benchmarks.json")
+
+
+@pytest.mark.parametrize("name", [*NO_NAMES, "n" * 201])
+def test_a_name_that_no_folder_can_have_is_refused(
+    name: str, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refused(start: str) -> bool:
+        said = capsys.readouterr().err
+        return said.startswith(start) and "cannot be the name of a machine" in said and said.count("\n") == 1
+
+    assert bench.main(["short", f"--machine={name}"]) == 2
+    assert refused("bench: --machine: ")
+    assert history.main(["keep", name]) == 1
+    assert refused("history: ")
+    monkeypatch.setattr("asv.machine.Machine.hardcoded_machine_name", name or "/")  # the host is called so
+    assert bench.main(["short"]) == 2
+    assert refused("bench: ")
+    assert not (tmp_path / "asv.txt").exists() and not (repository / ".asv").exists()
+
+
+@pytest.mark.parametrize("name", ["epyc-zen4-2core", "host.example.org", "Jürgens Mac (2)", "-x"])
+def test_a_machine_is_described_in_a_file_of_this_clone(
+    name: str, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from asv.machine import Machine, MachineCollection  # type: ignore[import-untyped]
+
+    monkeypatch.setenv("HOME", "/nowhere")
+    (repository / ".asv").mkdir()
+    machines.FILE.write_text("what no run can use")
+    assert bench.main(["short", f"--machine={name}"]) == 0
+    assert f"--machine={name}" in (tmp_path / "asv.txt").read_text().splitlines()
+    monkeypatch.setattr(MachineCollection, "get_machine_file_path", MachineCollection.get_machine_file_path)
+    machines.setup()
+    assert Machine.load(machine_name=name).machine == name
+    assert not Path("/nowhere").exists()
+
+
+@pytest.mark.parametrize(
+    ("file", "sentence"),
+    [
+        (".asv", "{} is no folder: nothing can be measured before it is out of the way"),
+        (".asv/env", "{} is no folder: nothing can be measured before it is out of the way"),
+        (".asv/results", "{} is no folder: nothing can be measured before it is out of the way"),
+        (".asv/bench.lock/", "{} cannot be written: Is a directory"),
+        (".asv/machines.json/", "{} cannot be written: Is a directory"),
+    ],
+)
+def test_what_stands_in_the_way_is_named(
+    file: str, sentence: str, repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = repository / file
+    path.parent.mkdir(exist_ok=True)
+    if file.endswith("/"):
+        path.mkdir()
+    else:
+        path.touch()
+    assert bench.main(["short"]) == 2
+    assert capsys.readouterr().err == f"bench: {sentence.format(path)}\n"
+
+
+def test_without_git_one_sentence_says_what_to_do(
+    repository: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert bench.main(["short"]) == 2
+    assert capsys.readouterr().err == "bench: git is not on PATH; install it (Debian, Ubuntu: the package git)\n"
+
+
+def test_what_the_history_cannot_use_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m" / "machine.json").write_text("{")
+    monkeypatch.setattr(history.keep, "__defaults__", (tmp_path, tmp_path / "kept"))
+    monkeypatch.setattr(history.restore, "__defaults__", (tmp_path / "m" / "machine.json", history.KEPT))
+    assert history.main(["keep", "m"]) == 1
+    assert capsys.readouterr().err.startswith(f"history: {tmp_path}/m/machine.json is no JSON: ")
+    assert history.main(["restore"]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith(f"history: {tmp_path}/m/machine.json/") and said.endswith(": Not a directory\n")
+    assert history.main(["keep", "other"]) == 1
+    assert "there are no results of a machine 'other'" in capsys.readouterr().err
 
 
 # One run at a time, and nothing left of it.
@@ -205,3 +301,36 @@ def free(lock: Path) -> bool:
             return True
     except bench.Problem:
         return False
+
+
+PRINTER = """
+import os, sys
+from pathlib import Path
+from asv_benchmarks import attached, console
+console.open_missing_streams()
+command = [sys.executable, "-c", "for number in range(10**9): print(number, flush=True)"]
+sys.exit(console.ending("name", lambda: attached.run(command, cwd=Path("/"), env=os.environ)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("redirection", "code", "said"),
+    [
+        ("| head -c 100", 141, ""),
+        (">/dev/full", 1, "name: what is printed cannot be written: No space left on device\n"),
+    ],
+)
+def test_a_command_ends_when_what_it_prints_cannot_be_written(redirection: str, code: int, said: str) -> None:
+    # An end of its own, since Python would complain of Ctrl-C.
+    printer = PRINTER.replace("for number", "import sys; sys.excepthook = lambda *_: None\\nfor number")
+    script = f'"$@" {redirection}; exit "${{PIPESTATUS[0]}}"'
+    command = ["bash", "-c", script, "-", sys.executable, "-c", printer]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (code, said)
+
+
+def test_a_command_without_stdout_runs_to_its_end() -> None:
+    printer = PRINTER.replace("10**9", "10")
+    command = ["sh", "-c", '"$@" >&-', "-", sys.executable, "-c", printer]
+    done = subprocess.run(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (0, "")

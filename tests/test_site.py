@@ -248,6 +248,12 @@ def test_what_npm_says_is_passed_on(npm: Any, tmp_path: Path) -> None:
         fetch(tmp_path / "cache")
 
 
+def test_where_the_scripts_cannot_be_kept_is_said(npm: Any, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(CannotMake, match=r"nowhere to keep their scripts: .*file/cache: Not a directory$"):
+        fetch(tmp_path / "file" / "cache")
+
+
 def test_packages_are_fetched_once_for_each_change_of_the_pins(npm: Any, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     npm('/bin/mkdir node_modules && echo {} >node_modules/.package-lock.json && echo "$@" >>calls')

@@ -72,6 +72,7 @@ def publish(config: Path, sources: Iterable[Path], work: Path, pages: Path) -> d
         raise CannotMake("there are results of asv, but no benchmarks.json beside them: `make bench` writes it")
     settings = json.loads(config.read_text(encoding="utf-8"))
     settings |= {
+        "plugins": [],  # asv would look for them beside the configuration
         "repo": str((config.parent / settings["repo"]).resolve()),
         "results_dir": str(work / "results"),
         "html_dir": str(pages),

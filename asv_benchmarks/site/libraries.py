@@ -77,9 +77,13 @@ def fetch(cache: Path) -> Path:
 
     Of several processes one fetches, and the others wait for it.
     """
-    cache.mkdir(parents=True, exist_ok=True)
-    with locked(cache):
-        return _fetch(cache)
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        with locked(cache):
+            return _fetch(cache)
+    except OSError as error:
+        where = error.filename or cache
+        raise CannotMake(f"asv's pages have nowhere to keep their scripts: {where}: {error.strerror}") from None
 
 
 def _fetch(cache: Path) -> Path:

@@ -42,9 +42,11 @@ def _cpu_name() -> str:
 def commit() -> str | None:
     """The commit of the sources that were measured, marked if they were edited since; None outside a checkout."""
     where = Path(triradix.__file__).resolve().parent
+    # A git that Ctrl-C ends in the middle would leave its lock on the index.
+    git = ["git", "--no-optional-locks", "-C", str(where)]
     try:
         done = subprocess.run(
-            ["git", "-C", str(where), "describe", "--always", "--dirty", "--exclude=*", "--abbrev=12"],
+            [*git, "describe", "--always", "--dirty", "--exclude=*", "--abbrev=12"],
             capture_output=True,
             text=True,
             check=True,
