@@ -1,4 +1,4 @@
-"""How the commands of this folder end, whatever is the matter with their output: with a sentence, never a traceback."""
+"""How the commands of this folder and of ``profiles`` end, whatever becomes of their output: never with a traceback."""
 
 from __future__ import annotations
 

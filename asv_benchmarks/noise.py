@@ -106,6 +106,15 @@ def _measure(runs: int, profile: str, machine: str | None) -> list[Path]:
     return kept
 
 
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        result: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        result["commit_hash"], figures(result)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise ValueError(f"{path} is no result of asv") from None
+    return result
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     open_missing_streams()
     return ending("noise", lambda: _main(arguments))
@@ -123,8 +132,8 @@ def _main(arguments: Sequence[str] | None) -> int:
     try:
         if options.command == "measure":
             options.files = _measure(options.runs, options.profile, options.machine)
-        found = spreads([json.loads(path.read_text()) for path in options.files])
-    except (OSError, ValueError, KeyError, bench.Problem) as problem:
+        found = spreads([_read(path) for path in options.files])
+    except (OSError, ValueError, bench.Problem) as problem:
         print(f"noise: {problem}", file=sys.stderr)
         return 1
     print(table(found))

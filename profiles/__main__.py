@@ -1,6 +1,7 @@
 """``python -m profiles``: record, compare, report, candidates, gc.
 
-Exit codes: 0 done; 1 it cannot be done here, and a sentence says why; 2 the command line is wrong.
+Exit codes: 0 done; 1 it cannot be done here, and a sentence says why; 2 the command line is wrong; 130 ended by Ctrl-C;
+141 the reader of a pipe has gone.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from asv_benchmarks.console import ending, open_missing_streams
 from profiles import candidates, pauses, record
 from profiles.arguments import make_folder, make_room
 from profiles.compare import compare, path_of
@@ -48,6 +50,11 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    open_missing_streams()
+    return ending("profiles", lambda: _main(arguments))
+
+
+def _main(arguments: Sequence[str] | None) -> int:
     options = parser().parse_args(arguments)
     try:
         if options.command in ("all", "record"):
@@ -63,12 +70,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (CannotRecord, CannotReport) as reason:
         print(f"profiles: {reason}", file=sys.stderr)
         return 1
+    except BrokenPipeError:
+        raise
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         print(f"profiles: {where}{error.strerror or error}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
-        return 130
     return 0
 
 

@@ -383,3 +383,12 @@ def test_a_spread_needs_two_runs_of_one_commit(tmp_path: Path, capsys: pytest.Ca
     )
     assert noise.main(["show", str(files[0]), str(files[0])]) == 0
     assert '"regressions_thresholds"' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "content", ["{", "[]", "{}", "7", '{"commit_hash": "a"}', '{"commit_hash": "a", "results": [1]}']
+)
+def test_what_is_no_result_is_named(content: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "one.json").write_text(content)
+    assert noise.main(["show", *[str(tmp_path / "one.json")] * 2]) == 1
+    assert capsys.readouterr().err == f"noise: {tmp_path}/one.json is no result of asv\n"

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
@@ -175,6 +178,27 @@ def test_the_report_holds_everything_and_loads_nothing(recorded: Path) -> None:
 def test_without_recordings_it_says_how_to_make_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", "--out", str(tmp_path)]) == 1
     assert capsys.readouterr().err == f"profiles: {tmp_path} holds no recordings: `make profile` makes them\n"
+
+
+def test_what_is_printed_asks_nothing_of_the_encoding(tmp_path: Path) -> None:
+    make_profiles(tmp_path / "ü")
+
+    def printing(redirection: str) -> tuple[int, str, str]:
+        command = [sys.executable, "-m", "profiles", "report", "--out", str(tmp_path / "ü")]
+        done = subprocess.run(
+            ["bash", "-c", f'"$@" {redirection}; exit "${{PIPESTATUS[0]}}"', "-", *command],
+            cwd=Path(__file__).parent.parent,
+            env={**os.environ, "PYTHONIOENCODING": "ascii"},
+            capture_output=True,
+            text=True,
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    assert printing("") == (0, f"{tmp_path}/\\xfc/report.html shows everything\n", "")
+    assert printing(">&-") == (0, "", "")
+    assert printing("| true")[::2] == (141, "")
+    code, _, said = printing(">/dev/full")
+    assert code == 1 and re.fullmatch(r"profiles: .*No space left on device\n", said)
 
 
 def test_a_row_holds_the_figures_of_its_run(recorded: Path) -> None:
