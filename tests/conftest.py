@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # Under nohup, or in the background of a shell, they are ignored, and so by the commands that tests interrupt.
+    for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, usual)
     if not config.getoption("--hypothesis-profile"):
         name = "thorough" if config.getoption("--thorough") else "ci" if os.environ.get("CI") else "default"
         settings.load_profile(name)
