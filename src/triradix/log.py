@@ -146,7 +146,7 @@ def tell(tree: str, notes: Sequence[Note]) -> None:
                 logging.getLogger(name).log(_TO_LOGGING[kind.level], "%s", text)
             elif sys.stderr is not None:
                 now = time.strftime("%H:%M:%S")
-                sys.stderr.write(f"{now} {LEVELS[kind.level].upper():<5} {name}: {text}\n")
+                _write(f"{now} {LEVELS[kind.level].upper():<5} {name}: {text}\n")
         except Exception:
             continue
         except BaseException as error:
@@ -154,3 +154,13 @@ def tell(tree: str, notes: Sequence[Note]) -> None:
             if sys.version_info >= (3, 11) and not failed and DONE not in getattr(error, "__notes__", ()):
                 error.add_note(DONE)
             raise
+
+
+def _write(line: str) -> None:
+    """In one piece, and past the buffer of stderr: a daemon thread that ends in there keeps its lock, and Python, which
+    wants that at its end, aborts.
+    """
+    if sys.stderr is sys.__stderr__:
+        os.write(sys.stderr.fileno(), line.encode())
+    else:
+        sys.stderr.write(line)
