@@ -18,7 +18,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TextIO
 
 LEVELS = ("off", "error", "warn", "info", "debug", "trace")
 OFF, ERROR, WARN, INFO, DEBUG, TRACE = range(6)
@@ -146,7 +146,7 @@ def tell(tree: str, notes: Sequence[Note]) -> None:
                 logging.getLogger(name).log(_TO_LOGGING[kind.level], "%s", text)
             elif sys.stderr is not None:
                 now = time.strftime("%H:%M:%S")
-                _write(f"{now} {LEVELS[kind.level].upper():<5} {name}: {text}\n")
+                _write(sys.stderr, f"{now} {LEVELS[kind.level].upper():<5} {name}: {text}\n")
         except Exception:
             continue
         except BaseException as error:
@@ -156,11 +156,11 @@ def tell(tree: str, notes: Sequence[Note]) -> None:
             raise
 
 
-def _write(line: str) -> None:
-    """In one piece, and past the buffer of stderr: a daemon thread that ends in there keeps its lock, and Python, which
+def _write(stderr: TextIO, line: str) -> None:
+    """In one piece, and past the buffer of Python's own: a daemon thread that ends in there keeps its lock, and Python, which
     wants that at its end, aborts.
     """
-    if sys.stderr is sys.__stderr__:
-        os.write(sys.stderr.fileno(), line.encode())
+    if stderr is sys.__stderr__:
+        os.write(stderr.fileno(), line.encode())
     else:
-        sys.stderr.write(line)
+        stderr.write(line)
