@@ -406,6 +406,23 @@ def test_what_is_printed_cannot_be_written(doctor: Doctor, unbuffered: str) -> N
         assert printing(">/dev/full", *arguments) == (1, said)
 
 
+def test_whoever_ignores_that_children_end() -> None:
+    """What an entry point ignores its children ignore too, and then nobody is told how a process ended."""
+    command = [
+        "bash",
+        "-c",
+        'trap "" CHLD; exec "$@"',
+        "-",
+        *DOCTOR,
+        "--implementations",
+        "reference",
+        "--seconds",
+        "0",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+
+
 def test_without_any_stream() -> None:
     command = 'exec "$@" <&- >&- 2>&-'
     for name, code in (("reference", 0), ("cobol", 2)):

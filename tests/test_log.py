@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import pytest
@@ -286,6 +287,22 @@ WRONG = [
     ("rust.core=debug", "TRIRADIX_LOG: nothing is called 'rust.core'"),
     ("rust=", "TRIRADIX_LOG: '' is no level"),
 ]
+
+
+def test_of_two_that_configure_at_once_one_has_the_last_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here the other comes while the first tells the trees, as a signal handler or another thread may."""
+    masks: dict[str, int] = {}
+    others = ["trace"]
+
+    def listener(tree: str, mask: int) -> None:
+        if others:
+            log.configure(others.pop(), "stderr")
+        masks[tree] = mask
+
+    monkeypatch.setattr(log, "_listeners", {tree: partial(listener, tree) for tree in log.TREES})
+    log.configure("warn", "logging")
+    assert {log.shown(tree) for tree in log.TREES} == {"trace"}
+    assert set(masks.values()) == {(1 << len(log.KINDS)) - 1}
 
 
 @pytest.mark.parametrize(("levels", "complaint"), WRONG)

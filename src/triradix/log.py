@@ -60,9 +60,16 @@ Note = tuple[int, int, int]
 """The bit of the kind, and two numbers."""
 
 _listeners: dict[str, Callable[[int], None]] = {}
-_levels: dict[str, dict[str, int]] = {}
-"""By tree and part."""
-_to: Literal["stderr", "logging"] = "stderr"
+
+
+class _Settings(NamedTuple):
+    """``levels``: by tree and part; empty until they are asked for."""
+
+    levels: dict[str, dict[str, int]]
+    to: Literal["stderr", "logging"]
+
+
+_settings = _Settings({}, "stderr")
 
 
 def configure(levels: str | None = None, to: str | None = None) -> None:
@@ -71,7 +78,7 @@ def configure(levels: str | None = None, to: str | None = None) -> None:
     ValueError for a level, a part or a receiver that does not exist, TypeError for what is no str, and then nothing has
     changed.
     """
-    global _to
+    global _settings
     for name, given in (("levels", levels), ("to", to)):
         if given is not None and not isinstance(given, str):
             raise TypeError(f"{name} must be a str or None, not {type(given).__name__}")
@@ -80,10 +87,13 @@ def configure(levels: str | None = None, to: str | None = None) -> None:
     if receiver != "stderr" and receiver != "logging":
         raise ValueError(f"TRIRADIX_LOG_TO is {receiver!r}; allowed: stderr, logging")
     parsed = {tree: parse(wanted, tree) for tree in TREES}
-    _to = "logging" if receiver == "logging" else "stderr"
-    _levels.update(parsed)
-    for tree, listener in _listeners.items():
-        listener(_mask(tree))
+    mine = None
+    _settings = _Settings(parsed, "logging" if receiver == "logging" else "stderr")
+    # No lock, which a signal handler might find taken: who sees that another thread came in between tells them again.
+    while mine is not _settings:
+        mine = _settings
+        for tree, listener in list(_listeners.items()):
+            listener(_mask(mine.levels[tree]))
 
 
 def parse(text: str, tree: str) -> dict[str, int]:
@@ -107,21 +117,21 @@ def parse(text: str, tree: str) -> dict[str, int]:
 
 def listen(tree: str, listener: Callable[[int], None]) -> None:
     """For a tree that is being imported: ``listener`` is told now, and at each change, the bits of what to note."""
-    if not _levels:
+    if not _settings.levels:
         configure()
     _listeners[tree] = listener
-    listener(_mask(tree))
+    listener(_mask(_settings.levels[tree]))
 
 
-def _mask(tree: str) -> int:
-    return sum(1 << bit for bit, kind in enumerate(KINDS) if kind.level <= _levels[tree][kind.part])
+def _mask(levels: dict[str, int]) -> int:
+    return sum(1 << bit for bit, kind in enumerate(KINDS) if kind.level <= levels[kind.part])
 
 
 def shown(tree: str) -> str:
     """What is told of ``tree``, such as ``off`` or ``debug (node trace)``. ValueError if TRIRADIX_LOG is unusable."""
-    if not _levels:
+    if not _settings.levels:
         configure()
-    levels = _levels[tree]
+    levels = _settings.levels[tree]
     counted = list(levels.values())
     usual = max(sorted(set(counted)), key=counted.count)
     others = ", ".join(f"{part} {LEVELS[level]}" for part, level in levels.items() if level != usual)
@@ -134,15 +144,16 @@ def tell(tree: str, notes: Sequence[Note]) -> None:
 
     But for what is no Exception (KeyboardInterrupt, SystemExit): that is not ours to drop. It ends the telling, and
     comes out of the call as if it had come when that had just returned; `DONE` is among its notes, unless the call
-    failed.
+    failed. Nothing is told any more when the interpreter ends: a thread that it has ended may keep a handler's lock.
     """
     for bit, first, second in notes:
         kind = KINDS[bit.bit_length() - 1]
-        if kind.level > _levels[tree][kind.part]:
-            continue  # noted before it was asked for no more
+        levels, to = _settings
+        if sys.is_finalizing() or kind.level > levels[tree][kind.part]:
+            continue  # or it was noted before it was asked for no more
         name, text = f"triradix.{tree}.{kind.part}", kind.text.format(first, second)
         try:
-            if _to == "logging":
+            if to == "logging":
                 logging.getLogger(name).log(_TO_LOGGING[kind.level], "%s", text)
             elif sys.stderr is not None:
                 now = time.strftime("%H:%M:%S")
@@ -157,8 +168,8 @@ def tell(tree: str, notes: Sequence[Note]) -> None:
 
 
 def _write(stderr: TextIO, line: str) -> None:
-    """In one piece, and past the buffer of Python's own: a daemon thread that ends in there keeps its lock, and Python, which
-    wants that at its end, aborts.
+    """In one piece, and past the buffer of Python's own: a daemon thread that ends in there keeps its lock, and Python,
+    which wants that at its end, aborts.
     """
     if stderr is sys.__stderr__:
         os.write(stderr.fileno(), line.encode())

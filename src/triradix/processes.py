@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 _PR_SET_PDEATHSIG = 1
@@ -33,7 +33,13 @@ def end_with_parent() -> None:
 
 @contextmanager
 def orderly_end() -> Iterator[None]:
-    """For a command: SIGTERM and SIGHUP become SystemExit, so that what it has started is ended too."""
+    """For a command: SIGTERM and SIGHUP become SystemExit, so that what it has started is ended too.
+
+    Where whoever started it ignores SIGCHLD, it does not: else nobody would learn how a process ended.
+    """
+    if hasattr(signal, "SIGCHLD") and signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN:
+        with suppress(ValueError):  # not in the main thread
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 
     def leave(number: int, frame: FrameType | None) -> None:
         sys.exit(128 + number)

@@ -91,7 +91,6 @@ class Last:
         self, sleep: Callable[[float], None] = time.sleep, write: Callable[[int, bytes], int] = os.write
     ) -> None:
         sleep(0.05)
-        log.configure("off")  # a thread that ended in a handler of `logging` keeps its lock
         for cache in self.caches:
             cache.insert([5, 6, 7], [5, 6, 7])
             cache.match_prefix_many([[5, 6]])

@@ -27,4 +27,4 @@ def prometheus_text(caches: Mapping[str, PrefixCache]) -> str:
 
 
 def _escaped(text: str) -> str:
-    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+    return str.__str__(text).replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
