@@ -105,33 +105,32 @@ cdef void walk_ahead(const Tree *tree, Ahead *group, int count) noexcept nogil:
 
 
 cdef void evict_ahead(const Tree *tree, uint32_t run) noexcept nogil:
-    """Before a candidate goes: for those after it in the list, which are likely to be next, and cold.
+    """Before a candidate goes: for those after it in the list, which are likely to follow, and cold.
 
-    Each step asks for what the next one will look at: first the run, then its span, then the slots.
+    The next one was asked for before. Each step asks for what the one after it looks at: a run, its span, the slots.
     """
-    cdef uint32_t next = after_in_list(tree, run)
-    cdef uint32_t second = after_in_list(tree, next)
+    cdef uint32_t second = after_in_list(tree, after_in_list(tree, run))
     cdef uint32_t third = after_in_list(tree, second)
+    cdef uint32_t fourth = after_in_list(tree, third)
     cdef const Detail *detail
-    cdef int64_t at, end
-    cdef int64_t size
-    if next:
-        detail = detail_of(tree, next)
+    cdef int64_t size, at, end
+    if second:
+        detail = detail_of(tree, second)
         size = slot_size(detail.span)
         at = detail.offset * size
-        end = min(at + length_of_run(run_at(tree, next)) * size, at + SLOT_LINES * LINE)
+        end = min(at + length_of_run(run_at(tree, second)) * size, at + SLOT_LINES * LINE)
         while at < end:
             __builtin_prefetch(slots_of(detail.span) + at)
             at += LINE
         # Where a span ends the allocator will look when it is freed.
         __builtin_prefetch(tokens_of(detail.span) + detail.span.size + tree.overlap)
-    if second:
-        __builtin_prefetch(detail_of(tree, second).span)
-        __builtin_prefetch(mark_of(tree, run_at(tree, second).marks))
-        entry_ahead(tree, second)
     if third:
-        __builtin_prefetch(detail_of(tree, third))
-        __builtin_prefetch(run_at(tree, third))
+        __builtin_prefetch(detail_of(tree, third).span)
+        __builtin_prefetch(mark_of(tree, run_at(tree, third).marks))
+        entry_ahead(tree, third)
+    if fourth:
+        __builtin_prefetch(detail_of(tree, fourth))
+        __builtin_prefetch(run_at(tree, fourth))
 
 
 cdef inline uint32_t after_in_list(const Tree *tree, uint32_t run) noexcept nogil:

@@ -140,7 +140,9 @@ impl Tree {
     #[inline]
     pub fn evictable(&self, units: u64) -> usize {
         let page = self.config.page_size;
-        let wanted = usize::try_from(units).unwrap_or(usize::MAX).div_ceil(page).saturating_mul(page);
+        let wanted = usize::try_from(units).unwrap_or(usize::MAX);
+        // Short calls notice a division.
+        let wanted = if page == 1 { wanted } else { wanted.div_ceil(page).saturating_mul(page) };
         wanted.min(self.total_units - self.protected_units)
     }
 
@@ -207,6 +209,7 @@ impl Tree {
             let Some((_, run)) = self.first_candidate(space) else { break };
             // Who is likely to be next, since it is cold.
             if let [_, Some(next)] = self.neighbours(run) {
+                self.children.prefetch(self.details[next].hash);
                 self.prefetch_slots(next);
             }
             self.evict_tail(run, wanted - slots.count(), slots, &mut hashes);
@@ -244,7 +247,7 @@ impl Tree {
             hashes.extend(digests[kept..all].iter().rev().map(event_hash));
         }
         self.total_units -= count;
-        self.cut_digests(run, (end - start - count) / page);
+        self.cut_digests(run, end - start - count);
         if end - count > segment_start {
             self.marks[mark].end -= count as u32;
             self.trim(run, count);

@@ -206,12 +206,13 @@ impl Tree {
         }
     }
 
-    /// Keeps the digests of the first `pages` pages.
-    pub fn cut_digests(&mut self, run: u32, pages: usize) {
+    /// Keeps the digests of the pages of the first `units` units.
+    pub fn cut_digests(&mut self, run: u32, units: usize) {
         let id = self.details[run].digests;
         if id == NIL {
             return;
         }
+        let pages = units / self.config.page_size;
         let list = &mut self.digests[id].list;
         self.digest_count -= list.len().saturating_sub(pages);
         if pages == 0 {
