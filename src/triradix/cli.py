@@ -35,6 +35,8 @@ _UNWRITTEN = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    # Started without them; not every argparse can do that.
+    sys.stdout, sys.stderr = sys.stdout or io.StringIO(), sys.stderr or io.StringIO()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # What an encoding has no letter for shall not be the end.
@@ -43,8 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             return _main(arguments)
         finally:
-            if sys.stdout is not None:
-                sys.stdout.flush()
+            sys.stdout.flush()
     except OSError as error:
         # The commands themselves say what is the matter with a file. What is left is what print raises.
         if error.filename is not None or error.errno not in _UNWRITTEN:
