@@ -60,7 +60,7 @@ _SIZES: dict[str, tuple[Any, Any]] = {  # quick, full
     "nodes": (30_000, 200_000),
     "waiting": (2_000, 10_000),
     "batch": (2_000, 10_000),
-    "capacity": (2**19, 2**22),  # glibc's heap grows by 128 KiB at a time, which of a small cache is 1 %
+    "capacity": (2**21, 2**22),  # glibc's heap grows by 128 KiB at a time, which of a small cache is 1 %
     "read_runs": (8, 32),
     "path": (500, 2_000),
 }
