@@ -29,7 +29,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         epilog=_NOTES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--quick", action="store_true", help="smaller, fewer rounds: under 3 minutes, not 10")
+    parser.add_argument("--quick", action="store_true", help="smaller, fewer rounds: under 3 minutes, not 13")
     parser.add_argument("--rows", default="*", metavar="PATTERNS", help="such as 'hot*,evict' (default: all)")
     parser.add_argument("--systems", type=_systems, metavar="NAMES", help=f"of {names} (default: all)")
     parser.add_argument(
